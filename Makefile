@@ -1,0 +1,76 @@
+# The project's commands. `make help` lists them; a bare Python 3.11+ and bash are all that must be there.
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+MAKEFLAGS += --no-builtin-rules
+
+PYTHON ?= python3
+UV_VERSION := 0.13.9
+BIN := .venv/bin
+UV := .venv-bootstrap/bin/uv
+STAMP := .venv/.setup-done
+
+# Where a run keeps its products; git-ignored.
+STORE ?= store
+DEMO ?= demo
+UI_PORT ?= 3000
+
+# Nothing phones home and nothing waits for a hub: a build or test needs no network.
+export HF_HUB_OFFLINE := 1
+export GX_ANALYTICS_ENABLED := false
+export DAGSTER_DISABLE_TELEMETRY := yes
+export DO_NOT_TRACK := 1
+# uv takes the Python that ran it and never downloads another one.
+export UV_PYTHON_DOWNLOADS := never
+
+.PHONY: help setup demo test lint format ui bench screenshots clean python
+
+help: ## list these commands
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 14
+
+python:
+	@$(PYTHON) -c 'import sys; v = sys.version_info[:2]; sys.exit(0 if (3, 11) <= v < (3, 14) else "this project needs Python 3.11, 3.12 or 3.13; \
+	$(PYTHON) is %d.%d (choose another: make setup PYTHON=python3.12)" % v)'
+
+setup: python $(STAMP) ## make .venv from a bare Python, exactly as uv.lock says
+
+$(UV):
+	@echo "installing uv $(UV_VERSION) into .venv-bootstrap"
+	@$(PYTHON) -m venv .venv-bootstrap
+	@.venv-bootstrap/bin/python -m pip install --quiet --disable-pip-version-check "uv==$(UV_VERSION)"
+
+# Compiled byte code halves every process start where PYTHONDONTWRITEBYTECODE is set.
+$(STAMP): uv.lock pyproject.toml | python $(UV)
+	@$(UV) sync --frozen --compile-bytecode --python "$$($(PYTHON) -c 'import sys; print(sys.executable)')"
+	@touch $@
+
+demo: setup ## run the whole track over the sample ministry, fetched through a loopback server
+	@$(BIN)/python -m orchestration.demo $(DEMO)
+
+test: setup ## run every test; those on real papers read OTB_SHARED (default ../shared)
+	@$(BIN)/pytest
+
+lint: setup ## style, types, import contract, and whether Dagster can load everything
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports
+	@$(BIN)/dagster definitions validate -w workspace.yaml
+
+format: setup ## rewrite the files in the house style
+	@$(BIN)/ruff check --fix .
+	@$(BIN)/ruff format .
+
+ui: setup ## open Dagster on 127.0.0.1 (UI_PORT, default 3000)
+	@mkdir -p .dagster_home && cp dagster.yaml .dagster_home/dagster.yaml
+	@DAGSTER_HOME="$(CURDIR)/.dagster_home" OTB_STORE="$(STORE)" \
+	  $(BIN)/dagster dev -w workspace.yaml -h 127.0.0.1 -p $(UI_PORT)
+
+bench: setup ## run every measurement under bench/
+	@for file in bench/*.py; do [ -e "$$file" ] || continue; echo "== $$file"; $(BIN)/python "$$file"; done
+
+screenshots: setup ## draw docs/images/asset-graph.png from the running UI (needs chromium)
+	@$(BIN)/pytest -m browser --screenshots docs/images tests/e2e
+
+clean: ## remove what the commands made, except .venv and the store
+	@rm -rf build $(DEMO) .dagster_home .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
