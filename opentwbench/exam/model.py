@@ -187,6 +187,10 @@ class QuestionPaper:
     pages: int
     declared_count: int | None = None
     """The count that the paper itself prints (共N題), None when it prints none."""
+    multi_select_range: tuple[int, int] | None = None
+    """First and last question of the multi-select section where its heading prints them (第61題至第70題)."""
+    unexplained: Mapping[int, str] = field(default_factory=dict)
+    """Page -> text inside the question area that the reader gave to no question (passages, section headings apart)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,7 +229,7 @@ class Ruling:
     """What the key says of one question once its remark has been read."""
 
     key: str | None
-    """The official answer: one letter, several letters for multi-select, None when there is no single official answer."""
+    """The official answer: one letter, several for multi-select, None when there is no single official answer."""
     accepted: tuple[str, ...]
     """Every answer that earns credit, each a letter or a letter string; () when everybody is credited or unread."""
     exclusion: Exclusion | None

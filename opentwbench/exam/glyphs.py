@@ -1,0 +1,127 @@
+"""Characters: private-use glyphs, normalisation, superscripts.
+
+What belongs here: every rule that turns one character of a ministry PDF into the character a reader sees.
+What does not: anything that needs a position on a page.
+Sources: hazards table rows 22-24 of the project's facts, each code point looked at on the rendered page; "NFC never NFKC"
+from the methodology page (NFKC would rewrite the full-width comma to an ASCII one).
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+MARKERS: dict[str, str] = {chr(0xE18C + i): letter for i, letter in enumerate("ABCDE")}
+"""The ministry's circled option markers, U+E18C..U+E190."""
+
+NUMBER_GLYPHS: dict[str, int] = {chr(0xE0C6 + i): i + 1 for i in range(10)}
+"""Italic '1.' to '10.' drawn as one glyph (U+E0C6..U+E0CF); beside them the text layer holds an invisible plain number."""
+
+_CHINESE_NUMBERS = "一二三四五六七八九十"
+_BODY_GLYPHS: dict[str, str] = {
+    # Looked at on the page, word and English gloss agree with the glyph (paper, page):
+    "\ue2cc": "疱",  # 100140/101/0101 p4, 單純疱疹病毒 (herpes)
+    "\uef43": "疱",  # 100030/101/0101 p4
+    "\ue2c6": "酶",  # 101030/101/0101 p4, 胸腺激酶 (thymidine kinase)
+    "\ue2c8": "腭",  # 100030/101/0101 p3, 硬腭 (hard palate)
+    "\ue2e2": "骶",  # 101030/101/0101 p3, 骶尾畸胎瘤 (sacrococcygeal teratoma)
+    "\ue2e6": "苷",  # hazard 22
+    "\ue947": "瘻",  # 101030/102/0105 p4, 瘻管 (fistula)
+    "\uea99": "蟎",  # 101030/102/0104 p2, 塵蟎
+    "\ueee7": "踇",  # 100140/101/0101 p1, 伸踇長肌
+    "\ue006": "⑦",  # 100110/811/1325 p2
+    "\ue007": "⑧",
+    "\ue008": "⑨",
+    **{chr(0xE129 + i): chr(0x3220 + i) for i in range(10)},  # ㈠..㈩
+    **{chr(0xE133 + i): f"（十{_CHINESE_NUMBERS[i]}）" for i in range(5)},
+    **{glyph: f"{number}." for glyph, number in NUMBER_GLYPHS.items()},
+}
+# Left out on purpose: U+EA86 is drawn as 脲 and as 苷 on one page (101030/101/0102 p3), so no mapping can be right.
+
+_SYMBOL_FONT: dict[str, str] = {
+    # The Symbol font puts its 8-bit code at U+F000 + code (Adobe's Symbol encoding).
+    "\uf02d": "−",
+    "\uf0b4": "×",
+    "\uf0ae": "→",
+    "\uf051": "Θ",
+    "\uf0b0": "°",
+    "\uf0b1": "±",
+    "\uf0a3": "≤",
+    "\uf0b3": "≥",
+    "\uf06d": "μ",
+    "\uf061": "α",
+    "\uf062": "β",
+    "\uf067": "γ",
+    "\uf06c": "λ",
+    "\uf044": "Δ",
+    "\uf070": "π",
+}
+_WINGDINGS: dict[str, str] = {"\uf06c": "●", "\uf0b7": "•"}
+
+_TO_READER = str.maketrans({**_BODY_GLYPHS, **{g: f"({letter})" for g, letter in MARKERS.items()}})
+_FOLD_SPACE = str.maketrans(
+    {
+        "\u00a0": " ",
+        "\u3000": " ",
+        "\u2002": " ",
+        "\u2003": " ",
+        "\u2009": " ",
+        "\u200b": "",
+        "\ufeff": "",
+        "\u00ad": "",
+        "\t": " ",
+    }
+)
+
+_PRIVATE_USE = re.compile("[\ue000-\uf8ff\U000f0000-\U000ffffd\U00100000-\U0010fffd\ufffd]")
+
+_RAISED = dict(zip("0123456789+-−–()=nabcdefghijklmoprstuvwxyz", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻⁻⁽⁾⁼ⁿᵃᵇᶜᵈᵉᶠᵍʰⁱʲᵏˡᵐᵒᵖʳˢᵗᵘᵛʷˣʸᶻ", strict=True))
+_LOWERED = dict(zip("0123456789+-−–()=", "₀₁₂₃₄₅₆₇₈₉₊₋₋₋₍₎₌", strict=True))
+
+
+def map_private_use(text: str) -> str:
+    """Private-use glyphs as the characters a reader sees; markers become '(A)'..'(E)', unknown glyphs stay."""
+    return text.translate(_TO_READER)
+
+
+def map_symbol_font(text: str, font: str) -> str:
+    """Characters of a Symbol or Wingdings font, whose code points mean nothing without the font's name."""
+    table = _SYMBOL_FONT if "Symbol" in font else _WINGDINGS if "Wingdings" in font else None
+    return "".join(table.get(c, c) for c in text) if table else text
+
+
+def unmapped(text: str) -> set[str]:
+    """Private-use characters (and U+FFFD) that no table maps: an item that holds one is excluded, never cleaned."""
+    return set(_PRIVATE_USE.findall(text))
+
+
+def fold_spaces(text: str) -> str:
+    """U+00A0, U+3000 and other blanks as one plain space; zero-width characters dropped. NFC leaves them alone."""
+    return text.translate(_FOLD_SPACE)
+
+
+def normalise(text: str) -> str:
+    """Text as it is published: private use mapped, NFC, blanks folded, runs of spaces as one, ends trimmed.
+
+    Line breaks stay. Compatibility ideographs (U+F900..) become the unified ones, which is what NFC does.
+    """
+    text = unicodedata.normalize("NFC", fold_spaces(map_private_use(text)))
+    return re.sub(r" {2,}", " ", text).strip()
+
+
+def superscript(text: str) -> str:
+    """Raised text: Unicode superscripts where every character has one (10³, Ca²⁺), else ^(…), so nothing is lost."""
+    core = text.strip()
+    if not core:
+        return text
+    if all(c in _RAISED for c in core):
+        return "".join(_RAISED[c] for c in core)
+    return f"^({core})"
+
+
+def subscript(text: str, before: str) -> str:
+    """Lowered text: plain after a letter (CO2, H2O), Unicode subscripts after a digit or bracket (1011₂, not 10112)."""
+    core = text.strip()
+    if before[-1:].isdigit() or before[-1:] in ")）]":
+        return "".join(_LOWERED.get(c, c) for c in core)
+    return core
