@@ -1,0 +1,74 @@
+"""Binomial arithmetic against known values and against exact rational sums."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from opentwbench.statistics.intervals import binomial_tail, wilson
+
+
+@pytest.mark.parametrize(
+    ("successes", "trials", "low", "high"),
+    [
+        # Newcombe (1998), "Two-sided confidence intervals for the single proportion", table I, Wilson without correction.
+        (81, 263, 0.2553, 0.3662),
+        (15, 148, 0.0624, 0.1605),
+        (0, 20, 0.0000, 0.1611),
+        (1, 29, 0.0061, 0.1718),
+    ],
+)
+def test_wilson_matches_newcombes_table(successes: int, trials: int, low: float, high: float) -> None:
+    interval = wilson(successes, trials)
+    assert (round(interval.low, 4), round(interval.high, 4)) == (low, high)
+
+
+def test_nothing_seen_is_not_zero() -> None:
+    assert wilson(0, 300).high == pytest.approx(0.0126, abs=1e-4)
+    assert (wilson(0, 0).low, wilson(0, 0).high) == (0.0, 1.0)
+    assert wilson(300, 300).high == 1.0
+
+
+@pytest.mark.parametrize(("successes", "trials"), [(-1, 5), (6, 5), (0, -1)])
+def test_impossible_counts_are_refused(successes: int, trials: int) -> None:
+    with pytest.raises(ValueError, match="counts out of range"):
+        wilson(successes, trials)
+    with pytest.raises(ValueError, match="counts out of range"):
+        binomial_tail(successes, trials, 0.25)
+
+
+@pytest.mark.parametrize("level", [0.0, 1.0, -0.1, 1.5])
+def test_impossible_shares_are_refused(level: float) -> None:
+    with pytest.raises(ValueError, match="confidence"):
+        wilson(1, 2, level)
+    with pytest.raises(ValueError, match="share"):
+        binomial_tail(1, 2, level)
+
+
+@given(trials=st.integers(1, 120), data=st.data())
+def test_tail_equals_the_exact_rational_sum(trials: int, data: st.DataObject) -> None:
+    successes = data.draw(st.integers(0, trials))
+    share = Fraction(1, 4)
+    exact = sum(math.comb(trials, k) * share**k * (1 - share) ** (trials - k) for k in range(successes, trials + 1))
+    assert binomial_tail(successes, trials, 0.25) == pytest.approx(float(exact), rel=1e-9, abs=1e-300)
+
+
+@given(trials=st.integers(1, 2000), data=st.data())
+def test_wilson_holds_the_share_and_stays_inside(trials: int, data: st.DataObject) -> None:
+    successes = data.draw(st.integers(0, trials))
+    interval = wilson(successes, trials)
+    assert 0.0 <= interval.low <= successes / trials <= interval.high <= 1.0
+
+
+def test_twelve_in_a_hundred_sound_sets_of_25_have_a_letter_over_forty_percent() -> None:
+    """The figure for which 40 % alone only warns: some letter holds 11 or more of 25 by chance."""
+    assert 4 * binomial_tail(11, 25, 0.25) == pytest.approx(0.119, abs=0.001)
+
+
+def test_large_counts_stay_finite() -> None:
+    assert binomial_tail(63_964, 255_854, 0.25) == pytest.approx(0.5, abs=0.002)
+    assert binomial_tail(200_000, 255_854, 0.25) == 0.0
