@@ -130,8 +130,8 @@ def read_key(path: Path) -> KeySheet:
     """Read one key PDF.
 
     Raises `PaperRejected`: not_a_pdf, encrypted, too_large, no_text_layer for the file itself; key_incomplete, with
-    page and question, when the labels are not 1..M, the filled cells are not exactly 1..N, a cell pairs with no label or
-    with two, a mark is no letter, or a remark names no question of the sheet; count_mismatch when one count is printed
+    page and question, when the labels are not 1..M, the filled cells are not exactly 1..N, a cell pairs with no label
+    or with two, a mark is no letter, or a remark names no question of the sheet; count_mismatch when one count is printed
     twice with two values. The declared counts are returned as printed: comparing them is the caller's work, because
     the ministry has misprinted them (hazard 4).
     """
