@@ -2,7 +2,8 @@
 
 What belongs here: the columns, their types and the rules, as polars expressions.
 What does not: reading or writing files (files.py) and anything that knows of a paper.
-Source of columns and rules: the design, section 3 ("Item row"); the harness reads question, A-D and answer and ignores the rest.
+Source of columns and rules: the design, section 3 ("Item row"). The harness reads question, A-D and answer and ignores
+the rest.
 """
 
 from __future__ import annotations
@@ -77,7 +78,7 @@ CONTROL = r"[\x00-\x09\x0b-\x1f\x7f-\x9f" + "\u2028\u2029]"
 
 @dataclass(frozen=True, slots=True)
 class Violation:
-    """One broken rule. `row` counts from 0, None when the rule is about all rows; `excerpt` is bounded and printable."""
+    """One broken rule. `row` counts from 0, None for a rule about all rows; `excerpt` is bounded and printable."""
 
     row: int | None
     column: str
@@ -153,7 +154,7 @@ RULES: dict[str, dict[str, pl.Expr]] = {
     "item_id_shape": {"item_id": ~pl.col("item_id").str.contains(ITEM_ID)},
     "item_id_unique": {"item_id": pl.col("item_id").is_duplicated() & pl.col("item_id").is_not_null()},
 }
-"""Rule -> column -> expression that is true where the rule is broken. `columns` and `type` are judged before a frame exists."""
+"""Rule -> column -> expression true where the rule is broken. `columns` and `type` are judged before a frame exists."""
 
 RULE_NAMES: tuple[str, ...] = ("columns", "type", *RULES)
 
