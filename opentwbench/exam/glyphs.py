@@ -2,8 +2,8 @@
 
 What belongs here: every rule that turns one character of a ministry PDF into the character a reader sees.
 What does not: anything that needs a position on a page.
-Sources: hazards table rows 22-24 of the project's facts, each code point looked at on the rendered page; "NFC never NFKC"
-from the methodology page (NFKC would rewrite the full-width comma to an ASCII one).
+Sources: hazards table rows 22-24 of the project's facts, each code point looked at on the rendered page;
+"NFC never NFKC" from the methodology page (NFKC would rewrite the full-width comma to an ASCII one).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ MARKERS: dict[str, str] = {chr(0xE18C + i): letter for i, letter in enumerate("A
 """The ministry's circled option markers, U+E18C..U+E190."""
 
 NUMBER_GLYPHS: dict[str, int] = {chr(0xE0C6 + i): i + 1 for i in range(10)}
-"""Italic '1.' to '10.' drawn as one glyph (U+E0C6..U+E0CF); beside them the text layer holds an invisible plain number."""
+"""Italic '1.' to '10.' drawn as one glyph (U+E0C6..U+E0CF); an invisible plain number stands beside them."""
 
 _CHINESE_NUMBERS = "一二三四五六七八九十"
 _BODY_GLYPHS: dict[str, str] = {
@@ -75,8 +75,10 @@ _FOLD_SPACE = str.maketrans(
 
 _PRIVATE_USE = re.compile("[\ue000-\uf8ff\U000f0000-\U000ffffd\U00100000-\U0010fffd\ufffd]")
 
-_RAISED = dict(zip("0123456789+-−–()=nabcdefghijklmoprstuvwxyz", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻⁻⁽⁾⁼ⁿᵃᵇᶜᵈᵉᶠᵍʰⁱʲᵏˡᵐᵒᵖʳˢᵗᵘᵛʷˣʸᶻ", strict=True))
-_LOWERED = dict(zip("0123456789+-−–()=", "₀₁₂₃₄₅₆₇₈₉₊₋₋₋₍₎₌", strict=True))
+_PLAIN = "0123456789+-−–()="
+_RAISED = dict(zip(_PLAIN, "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻⁻⁽⁾⁼", strict=True))
+_RAISED |= dict(zip("abcdefghijklmnoprstuvwxyz", "ᵃᵇᶜᵈᵉᶠᵍʰⁱʲᵏˡᵐⁿᵒᵖʳˢᵗᵘᵛʷˣʸᶻ", strict=True))
+_LOWERED = dict(zip(_PLAIN, "₀₁₂₃₄₅₆₇₈₉₊₋₋₋₍₎₌", strict=True))
 
 
 def map_private_use(text: str) -> str:
