@@ -1,0 +1,203 @@
+"""The store: one URL under which every product of the platform has its place.
+
+What belongs here: the path of each product (docs/architecture.md, "The store"), reading, and atomic writing.
+What does not: what the products mean. No Dagster either, so that the command line can look at a store at once;
+`resources.settings.StoreResource` is the configured form that assets receive.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import fsspec
+
+from opentwbench.dataset.atomic import write_file
+
+NAME = re.compile(r"[a-z0-9]+(?:[-_][a-z0-9]+)*")
+"""What a slug or check name may look like before it becomes part of a path."""
+
+YEARS = range(1, 1000)
+"""ROC years that can be a file name."""
+
+
+class StoreError(Exception):
+    """The store cannot be used as asked: a name that is no name, or a product that is not there."""
+
+
+class Store:
+    """Products by name under one fsspec URL; a plain path is a local folder.
+
+    Every write is atomic: aside, fsync and rename on a local disk, one whole object on an object store.
+    """
+
+    def __init__(self, url: str, cache: Path | None = None) -> None:
+        self.url = url
+        self._fs, root = fsspec.core.url_to_fs(url)
+        self._root = root.rstrip("/")
+        protocols = self._fs.protocol if isinstance(self._fs.protocol, tuple) else (self._fs.protocol,)
+        self.is_local = "file" in protocols
+        if cache is None and not self.is_local:
+            raise StoreError(f"{url}: the cache of retrieved papers is always local; name its folder (cache)")
+        self.cache_folder: Path = cache or Path(self._root) / "cache"
+
+    # -- names ------------------------------------------------------------------------------------------------------
+
+    def index_csv(self) -> str:
+        """The index last seen, as it came."""
+        return "index/index.csv"
+
+    def index_record(self) -> str:
+        """Digest and counts of the index last seen."""
+        return "index/index.json"
+
+    def papers(self, year_roc: int) -> str:
+        """Parse records of one sitting year, one line an index row."""
+        return f"papers/{_year(year_roc)}.jsonl"
+
+    def papers_record(self, year_roc: int) -> str:
+        """What that year was made from, and the digest of its papers by subject."""
+        return f"papers/{_year(year_roc)}.json"
+
+    def items(self, slug: str) -> str:
+        """Every printed question of a subject with its bucket."""
+        return f"items/{_name(slug)}.jsonl"
+
+    def accounting(self, slug: str) -> str:
+        """The accounting of a subject and what its items were made from."""
+        return f"items/{_name(slug)}.accounting.json"
+
+    def dataset(self, slug: str) -> str:
+        """Folder of one subject's benchmark files."""
+        return f"datasets/{_name(slug)}"
+
+    def dataset_record(self, slug: str) -> str:
+        """What the data set was made from: kept beside the folder, so that it never changes the folder's bytes."""
+        return f"datasets/{_name(slug)}.json"
+
+    def verdict(self, slug: str, check: str) -> str:
+        """One check's verdict and the hashes of the files it judged."""
+        return f"verdicts/{_name(slug)}/{_name(check)}.json"
+
+    def publication(self, slug: str) -> str:
+        """Folder of one subject in the local publication target."""
+        return f"publications/{_name(slug)}"
+
+    def release(self) -> str:
+        """The verdict of the suite over the whole release."""
+        return "release/release_suite.json"
+
+    # -- reading ----------------------------------------------------------------------------------------------------
+
+    def exists(self, path: str) -> bool:
+        """Whether a product is there."""
+        return bool(self._fs.exists(self._at(path)))
+
+    def read(self, path: str) -> bytes:
+        """The bytes of one product; StoreError when it is not there."""
+        try:
+            return bytes(self._fs.cat_file(self._at(path)))
+        except FileNotFoundError:
+            raise StoreError(f"{self.url}: {path} is not there yet") from None
+
+    def read_json(self, path: str) -> Any:
+        """A JSON product; StoreError names the file when it cannot be read."""
+        try:
+            return json.loads(self.read(path))
+        except ValueError as error:
+            raise StoreError(f"{self.url}: {path} is not JSON: {error}") from None
+
+    def read_json_or_none(self, path: str) -> Any:
+        """A JSON product, or None when there is none yet."""
+        return self.read_json(path) if self.exists(path) else None
+
+    def lines(self, path: str) -> Iterator[bytes]:
+        """The lines of one JSONL product without their ends, one at a time; StoreError when it is not there."""
+        if not self.exists(path):
+            raise StoreError(f"{self.url}: {path} is not there yet")
+        with self._fs.open(self._at(path), "rb") as file:
+            for line in file:
+                yield line.rstrip(b"\n")
+
+    def years(self) -> list[int]:
+        """The sitting years whose papers are recorded, ascending."""
+        found = (Path(name).stem for name in self._names("papers") if name.endswith(".jsonl"))
+        return sorted(int(stem) for stem in found if stem.isdigit())
+
+    def slugs(self, kind: str) -> list[str]:
+        """The subjects that have a folder or record under datasets, publications or items."""
+        names = (Path(name).name.split(".")[0] for name in self._names(kind))
+        return sorted({name for name in names if NAME.fullmatch(name)})
+
+    # -- writing ----------------------------------------------------------------------------------------------------
+
+    def write(self, path: str, data: bytes) -> None:
+        """Put one product in place, whole or not at all."""
+        if self.is_local:
+            write_file(Path(self._at(path)), data)
+        else:
+            self._fs.makedirs(os.path.dirname(self._at(path)), exist_ok=True)  # noqa: PTH120 - a URL, no local path
+            self._fs.pipe_file(self._at(path), data)
+
+    def write_json(self, path: str, value: Any) -> None:
+        """Put one JSON product in place: keys sorted, so that equal values are equal bytes."""
+        self.write(path, (json.dumps(value, ensure_ascii=False, sort_keys=True, indent=1) + "\n").encode())
+
+    def remove(self, path: str) -> None:
+        """Take one product away; nothing happens when it is not there."""
+        if self.exists(path):
+            self._fs.rm(self._at(path), recursive=True)
+
+    @contextmanager
+    def folder(self, path: str, *, write: bool = False) -> Iterator[Path]:
+        """A folder product as a local path: the folder itself in a local store, else a copy.
+
+        With `write`, what a copy holds at the end goes back to the store, the manifest last: a reader that verifies
+        the manifest never takes a half-written folder for a whole one.
+        """
+        if self.is_local:
+            yield Path(self._at(path))
+            return
+        with tempfile.TemporaryDirectory(prefix="otb-") as temporary:
+            copy = Path(temporary) / Path(path).name
+            if self.exists(path):
+                self._fs.get(self._at(path) + "/", str(copy), recursive=True)
+            yield copy
+            if write and copy.is_dir():
+                self._put_back(path, copy)
+
+    def _put_back(self, path: str, copy: Path) -> None:
+        kept = sorted(
+            (file for file in copy.iterdir() if file.is_file()), key=lambda f: (f.name == "manifest.json", f.name)
+        )
+        for name in self._names(path):
+            if Path(name).name not in {file.name for file in kept}:
+                self._fs.rm_file(name)
+        for file in kept:
+            self.write(f"{path}/{file.name}", file.read_bytes())
+
+    def _at(self, path: str) -> str:
+        return f"{self._root}/{path}"
+
+    def _names(self, folder: str) -> list[str]:
+        if not self._fs.exists(self._at(folder)):
+            return []
+        return sorted(str(name) for name in self._fs.ls(self._at(folder), detail=False))
+
+
+def _name(name: str) -> str:
+    if not NAME.fullmatch(name) or len(name) > 100:
+        raise StoreError(f"{name!r} is no name of a subject or check (lower-case letters, digits, - and _)")
+    return name
+
+
+def _year(year_roc: int) -> int:
+    if year_roc not in YEARS:
+        raise StoreError(f"{year_roc!r} is no ROC year")
+    return year_roc
