@@ -1,7 +1,7 @@
 """The second key reader: rows of words, answers counted off against labels from left to right.
 
 What belongs here: an independent reading of the cells and the remark, and its comparison with the first reader's sheet.
-What does not: columns, pitches, header fields (`keys`). Nothing below `open_key` is shared with `keys`.
+What does not: columns, pitches, header fields (`keys`). Nothing below `open_pdf` is shared with `keys`.
 
 How it differs on purpose: `keys` takes characters and pairs each cell with the label above it by horizontal distance;
 this module takes words, never looks at a column, and gives the k-th word of an answer row to the k-th label of the row
@@ -18,7 +18,7 @@ from pathlib import Path
 
 import pymupdf
 
-from opentwbench.exam.keys import open_key
+from opentwbench.exam.layout import open_pdf
 from opentwbench.exam.model import KeySheet, PaperRejected, RejectionReason
 
 ROW_SLACK = 0.5
@@ -54,7 +54,7 @@ class _Row:
 def read_rows(path: Path) -> RowReading:
     """Read one key PDF by rows. Raises `PaperRejected` (key_incomplete) for a row that cannot be counted off."""
     try:
-        with open_key(path) as document:
+        with open_pdf(path) as document:
             rows = [row for number, page in enumerate(document, start=1) for row in _rows(page, number)]
         return RowReading(_count_off(rows), _remark(rows))
     except PaperRejected as rejection:
@@ -87,7 +87,10 @@ def _bare(text: str) -> str:
 
 def _rows(page: pymupdf.Page, number: int) -> list[_Row]:
     """Words of a page in rows by the height of their middle."""
-    words = page.get_text("words", flags=pymupdf.TEXTFLAGS_WORDS)
+    try:
+        words = page.get_text("words", flags=pymupdf.TEXTFLAGS_WORDS)
+    except (RuntimeError, ValueError) as error:
+        raise PaperRejected(RejectionReason.NOT_A_PDF, f"cannot be read ({error})", page=number) from error
     words.sort(key=lambda word: word[1] + word[3])
     grouped: list[list[tuple[float, float, float, float, str]]] = []
     for x0, y0, x1, y1, text, *_ in words:

@@ -20,10 +20,9 @@ from statistics import fmean
 
 import pymupdf
 
+from opentwbench.exam.glyphs import map_private_use
+from opentwbench.exam.layout import open_pdf
 from opentwbench.exam.model import LETTERS, Declared, KeySheet, PaperRejected, RejectionReason
-
-MAX_KEY_BYTES = 20 * 1024 * 1024
-"""Largest key file that is opened. The largest real one has 0.2 MB; the bound keeps a hostile file from the memory."""
 
 MAX_KEY_PAGES = 12
 """Most pages of a key. Real ones have one; a grid of 100 cells a page never needs more."""
@@ -131,9 +130,9 @@ def read_key(path: Path) -> KeySheet:
 
     Raises `PaperRejected`: not_a_pdf, encrypted, too_large, no_text_layer for the file itself; key_incomplete, with
     page and question, when the labels are not 1..M, the filled cells are not exactly 1..N, a cell pairs with no label
-    or with two, a mark is no letter, or a remark names no question of the sheet; count_mismatch when one count is printed
-    twice with two values. The declared counts are returned as printed: comparing them is the caller's work, because
-    the ministry has misprinted them (hazard 4).
+    or with two, a mark is no letter, or a remark names no question of the sheet; count_mismatch when one count is
+    printed twice with two values. The declared counts are returned as printed: comparing them is the caller's work,
+    because the ministry has misprinted them (hazard 4).
     """
     try:
         parts = _cut(_lines(_characters(path)))
@@ -154,31 +153,6 @@ def read_key(path: Path) -> KeySheet:
         ) from rejection
 
 
-def open_key(path: Path) -> pymupdf.Document:
-    """Open a key within the bounds above; raises `PaperRejected` (not_a_pdf, encrypted, too_large)."""
-    try:
-        size = path.stat().st_size
-        with path.open("rb") as stream:
-            magic = stream.read(5)
-    except OSError as error:
-        raise PaperRejected(RejectionReason.NOT_A_PDF, f"cannot be read: {error.strerror}", file=str(path)) from error
-    if size > MAX_KEY_BYTES:
-        raise PaperRejected(RejectionReason.TOO_LARGE, f"{size} bytes, limit {MAX_KEY_BYTES}", file=str(path))
-    if magic != b"%PDF-":
-        raise PaperRejected(RejectionReason.NOT_A_PDF, "does not start with %PDF-", file=str(path))
-    try:
-        document = pymupdf.open(path, filetype="pdf")
-    except (RuntimeError, ValueError) as error:
-        raise PaperRejected(RejectionReason.NOT_A_PDF, f"no readable PDF: {error}", file=str(path)) from error
-    if document.needs_pass:
-        raise PaperRejected(RejectionReason.ENCRYPTED, "needs a password", file=str(path))
-    if document.page_count > MAX_KEY_PAGES:
-        raise PaperRejected(
-            RejectionReason.TOO_LARGE, f"{document.page_count} pages, limit {MAX_KEY_PAGES}", file=str(path)
-        )
-    return document
-
-
 def half_width(text: str) -> str:
     """Answer letters, # and digits in half width; everything else as it is."""
     return text.translate(_HALF_WIDTH)
@@ -189,7 +163,9 @@ def half_width(text: str) -> str:
 
 def _characters(path: Path) -> list[_Char]:
     found: list[_Char] = []
-    with open_key(path) as document:
+    with open_pdf(path) as document:
+        if document.page_count > MAX_KEY_PAGES:
+            raise PaperRejected(RejectionReason.TOO_LARGE, f"{document.page_count} pages, at most {MAX_KEY_PAGES}")
         for number, page in enumerate(document, start=1):
             found.extend(_page_characters(page, number))
             if len(found) > MAX_KEY_CHARACTERS:
@@ -200,12 +176,15 @@ def _characters(path: Path) -> list[_Char]:
 
 
 def _page_characters(page: pymupdf.Page, number: int) -> Iterator[_Char]:
-    blocks = page.get_text("rawdict", flags=pymupdf.TEXTFLAGS_TEXT)["blocks"]
+    try:
+        blocks = page.get_text("rawdict", flags=pymupdf.TEXTFLAGS_TEXT)["blocks"]
+    except (RuntimeError, ValueError) as error:
+        raise PaperRejected(RejectionReason.NOT_A_PDF, f"cannot be read ({error})", page=number) from error
     for block in blocks:
         for line in block.get("lines", ()):
             for span in line["spans"]:
                 for char in span["chars"]:
-                    text = unicodedata.normalize("NFC", char["c"])
+                    text = unicodedata.normalize("NFC", map_private_use(char["c"]))
                     if text.isspace():
                         continue
                     x0, _, x1, _ = char["bbox"]
