@@ -1,0 +1,170 @@
+"""What makes two printed questions the same: the stem and the sorted option texts, at two strengths.
+
+What belongs here: folding of texts for comparison, fingerprints, item ids.
+What does not: grouping, and what a group's keys decide (dedupe).
+Source: the design, section 3, "Fingerprint". *Exact* (NFC, white space folded) is the identity of an item. *Loose* also
+folds widths, punctuation between words and 台/臺, so that a reprint with another comma is still the same item; signs,
+operators and marks inside numbers stay, so that 10.5 is not 105, +5 is not 5, 1/2 is not 12 and <5 is not >5.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable, Mapping
+from hashlib import sha256
+
+ID_HEX = 12
+"""Hex digits of an item id. At 255,854 items the chance that any two share 48 bits is about 1 in 8,600."""
+
+_SEPARATOR = "\x1f"  # cannot occur in a folded text: str.split() takes it for white space
+
+
+class ItemIdCollision(Exception):  # noqa: N818  (the name of the design)
+    """Two different items of one subject have the same id. The build must stop: ids would no longer name one item."""
+
+
+def fold_exact(text: str) -> str:
+    """NFC, every run of white space one plain space, ends trimmed."""
+    if not unicodedata.is_normalized("NFC", text):
+        text = unicodedata.normalize("NFC", text)
+    return " ".join(text.split())
+
+
+def exact(question: str, options: Mapping[str, str]) -> str:
+    """The exact fingerprint, 64 hex digits. Option letters and option order have no part in it."""
+    texts = sorted(fold_exact(text) for text in options.values())
+    return sha256(_SEPARATOR.join([fold_exact(question), *texts]).encode()).hexdigest()
+
+
+def loose(question: str, options: Mapping[str, str]) -> str:
+    """The loose fingerprint, 64 hex digits. Equal for reprints that differ in widths, blanks or punctuation only."""
+    texts = sorted(fold_loose(text) for text in options.values())
+    return sha256(_SEPARATOR.join([fold_loose(question), *texts]).encode()).hexdigest()
+
+
+def item_id(subject_key: str, question: str, options: Mapping[str, str]) -> str:
+    """Identity of an item, e.g. 'medicine-1f0c9a77b2de': subject key and 12 hex digits of the exact fingerprint."""
+    return item_id_of(subject_key, exact(question, options))
+
+
+def item_id_of(subject_key: str, exact_fingerprint: str) -> str:
+    """The item id that belongs to an exact fingerprint already computed."""
+    return f"{subject_key}-{exact_fingerprint[:ID_HEX]}"
+
+
+def check_item_ids(items: Iterable[tuple[str, str]]) -> None:
+    """Raise ItemIdCollision when one id stands for two exact fingerprints. `items` are (item_id, exact fingerprint)."""
+    seen: dict[str, str] = {}
+    for identity, fingerprint in items:
+        if seen.setdefault(identity, fingerprint) != fingerprint:
+            raise ItemIdCollision(f"{identity}: {seen[identity]} and {fingerprint}")
+
+
+# ---- the loose fold -------------------------------------------------------------------------------------------------
+
+_SAME = {
+    # Variants of one character that a typesetter chooses, not the author.
+    "台": "臺",
+    **dict.fromkeys("‐‑‒–—―─━−﹣", "-"),
+    **dict.fromkeys("’‘′＇", "'"),
+    **dict.fromkeys("“”″＂", '"'),
+    **dict.fromkeys("∼～﹏", "~"),
+    **dict.fromkeys("、，﹐﹑", ","),
+    **dict.fromkeys("·‧・․", "."),  # a raised dot is also a decimal mark: 10‧5
+    **dict.fromkeys("：︰∶﹕", ":"),
+    **dict.fromkeys("⋯‥", "…"),
+    "≦": "≤",
+    "≧": "≥",
+    "⩽": "≤",
+    "⩾": "≥",
+    "µ": "μ",
+    "º": "°",
+    "˚": "°",
+    "℃": "°C",
+    "℉": "°F",
+    "㎎": "mg",
+    "㎏": "kg",
+    "㎜": "mm",
+    "㎝": "cm",
+    "㎞": "km",
+    "㏄": "cc",
+    **dict.fromkeys("〔【［｛〈《﹙﹝「『﹁﹃", "("),
+    **dict.fromkeys("〕】］｝〉》﹚﹞」』﹂﹄", ")"),
+}
+_ZERO_WIDTH = dict.fromkeys((0x200B, 0x200C, 0x200D, 0x2060, 0xFEFF, 0x00AD))
+_FOLD = {code: chr(code - 0xFEE0) for code in range(0xFF01, 0xFF5F)} | str.maketrans(_SAME) | _ZERO_WIDTH
+
+_SYMBOLS = "/\\%‰*&@#§"  # punctuation by Unicode's word, operators and units by ours: never dropped
+
+
+def _droppable() -> str:
+    """Every character of a Unicode punctuation category in the basic plane, less symbols and the dash, for a class."""
+    marks = (chr(code) for code in range(0x20, 0x10000) if unicodedata.category(chr(code)).startswith("P"))
+    return re.escape("".join(mark for mark in marks if mark not in _SYMBOLS + "-"))
+
+
+_HAN = "\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
+_LATIN = "A-Za-z\u00c0-\u024f\u0370-\u03ff\u0400-\u04ff"
+_BLANK_DASHES = re.compile(r"-{2,}(?![\d-])|(?<![\d-])-{2,}")
+_WORD_DASH = re.compile(rf"(?:(?<=[{_HAN}])|(?<=[{_LATIN}]{{2}}))\s*-\s*(?=[{_HAN}]|[{_LATIN}]{{2}})")
+_RUN = re.compile(rf"[\s{_droppable()}]+")
+_NOT_PLAIN = re.compile(rf"[\s\-{_droppable()}]")
+_LETTER = re.compile(f"[{_LATIN}]")
+_ENCLOSED = re.compile("[\u2460-\u24ff\u2776-\u2793\u3200-\u32ff]")  # ①..⑳, ㈠: list labels, they separate like words
+
+
+def fold_loose(text: str) -> str:
+    """A text for comparison across printings; signs, operators, units and marks inside numbers stay.
+
+    White space goes, except between two digits. Punctuation goes when it stands between words or at an end, and stays
+    where it can carry meaning: between two tight characters (digits, single letters, operators), a bracket beside one,
+    a point before a digit, a prime or factorial after one. A dash goes only between words; a row of dashes is a blank.
+    Case is kept (mM is not MM), superscripts and Greek letters too (10³ is not 103).
+    """
+    if not unicodedata.is_normalized("NFC", text):
+        text = unicodedata.normalize("NFC", text)
+    text = text.translate(_FOLD)
+    if not _NOT_PLAIN.search(text):
+        return text
+    if "-" in text:
+        text = _WORD_DASH.sub("", _BLANK_DASHES.sub(" ", text))
+    return _RUN.sub(_fold_run, text)
+
+
+def _fold_run(match: re.Match[str]) -> str:
+    """What is kept of one run of blanks and punctuation, judged by the characters beside it."""
+    text, start, end = match.string, match.start(), match.end()
+    marks = "".join(match.group().split())
+    left, right = text[start - 1 : start], text[end : end + 1]
+    if not marks:
+        return " " if _is_digit(left) and _is_digit(right) else ""
+    left_tight, right_tight = _tight_end(text, start), _tight_start(text, end)
+    if left_tight and right_tight:
+        return marks
+    kept = "".join(mark for mark in marks if mark in "()") if left_tight or right_tight else ""
+    if left_tight and marks[0] in "!'":
+        kept = marks[0] + kept
+    if _is_digit(right) and marks[-1] == ".":
+        kept += "."
+    return kept
+
+
+def _is_digit(char: str) -> bool:
+    return "0" <= char <= "9" if char else False
+
+
+def _tight_end(text: str, end: int) -> bool:
+    """True when the text before `end` ends in a digit, an operator or a letter that stands alone."""
+    return end > 0 and _tight(text[end - 1], text[end - 2 : end - 1] if end > 1 else "")
+
+
+def _tight_start(text: str, start: int) -> bool:
+    """True when the text from `start` on begins with a digit, an operator or a letter that stands alone."""
+    return start < len(text) and _tight(text[start], text[start + 1 : start + 2])
+
+
+def _tight(char: str, beyond: str) -> bool:
+    if _LETTER.match(char):
+        return not (beyond and _LETTER.match(beyond))
+    return not (char.isalpha() or _ENCLOSED.match(char))  # neither a Chinese character nor a list label
