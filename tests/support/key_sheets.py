@@ -97,7 +97,11 @@ class Sheet:
             Mark(32, 126, "類科名稱："),
             Mark(95, 160, self.subject + code),
             Mark(32, 162, "科目名稱："),
-            Mark(35, 228, "標準答案：" + ("答案標註#者，表該題有更正答案，其更正內容詳見備註。" if self.corrected else "")),
+            Mark(
+                35,
+                228,
+                "標準答案：" + ("答案標註#者，表該題有更正答案，其更正內容詳見備註。" if self.corrected else ""),
+            ),
         ]
         if self.exam[38:]:
             marks.append(Mark(95, 87, self.exam[38:]))
@@ -126,17 +130,19 @@ def draw(path: Path, marks: list[Mark]) -> Path:
     with pymupdf.open() as document:
         for number in range(1, max(mark.page for mark in marks) + 1):
             page = document.new_page(width=595, height=842)
+            shape = page.new_shape()
             for mark in marks:
                 if mark.page == number:
-                    _write(page, mark)
+                    _write(shape, mark)
+            shape.commit()
         document.save(path)
     return path
 
 
-def _write(page: pymupdf.Page, mark: Mark) -> None:
+def _write(shape: pymupdf.Shape, mark: Mark) -> None:
     """Half-width runs in Courier, full-width ones in the built-in Chinese font."""
     x = mark.x
     for is_ascii, run in groupby(mark.text, str.isascii):
         text = "".join(run)
-        page.insert_text((x, mark.y), text, fontname="cour" if is_ascii else "china-t", fontsize=mark.size)
+        shape.insert_text((x, mark.y), text, fontname="cour" if is_ascii else "china-t", fontsize=mark.size)
         x += width(text) * mark.size / 12
