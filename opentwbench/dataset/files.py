@@ -119,7 +119,7 @@ def _parse_line(line: str, where: str) -> dict[str, Any]:
 def read_csv(path: Path) -> list[dict[str, str]]:
     """The records of a CSV file, every cell the text it is; raises DatasetError naming file and record."""
     text = _text(read_bytes(path), path.name)
-    # The csv module's own limit (131,072 characters a cell) bounds a quote that never closes; MAX_TEXT is well below it.
+    # The csv module's own limit (131,072 characters a cell) bounds a quote that never closes; MAX_TEXT is far below.
     reader = csv.reader(io.StringIO(text, newline=""), strict=True)
     return list(_csv_records(reader, path.name))
 

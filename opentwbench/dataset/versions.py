@@ -2,8 +2,8 @@
 
 What belongs here: pure functions over rows, withdrawals and texts.
 What does not: files and folders (manifest.py).
-Source: the design, section 3 ("Fingerprint", "Data-set folder"): the version is the hash of rows and withdrawals, and an
-item whose text a later parser corrects keeps its old id findable through an alias.
+Source: the design, section 3 ("Fingerprint", "Data-set folder"): the version is the hash of rows and withdrawals, and
+an item whose text a later parser corrects keeps its old id findable through an alias.
 """
 
 from __future__ import annotations
