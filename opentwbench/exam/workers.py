@@ -1,0 +1,163 @@
+"""Work on untrusted files in separate processes: a crash or a hang costs its own task and nothing else.
+
+What belongs here: running one function over many arguments in order, with a time limit for each.
+What does not: what the function does. The standard pools give up as a whole when one worker dies, which one damaged PDF
+in a C library can bring about; here a dead or late worker is replaced and its task answered by `lost`.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import sys
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from multiprocessing.connection import Connection, wait
+from multiprocessing.context import SpawnProcess
+from typing import Generic, TypeVar, cast
+
+Task = TypeVar("Task")
+Result = TypeVar("Result")
+
+MEMORY_BYTES = 4 * 1024**3
+"""Address space of a worker. Parsing a real paper takes under 0.3 GB; a file that asks for more loses its own task."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lost:
+    """Why a task has no result: the worker 'died' (with its exit code) or was 'late' (and was killed)."""
+
+    late: bool
+    detail: str
+
+
+@dataclass(slots=True)
+class _Worker:
+    process: SpawnProcess
+    pipe: Connection
+    index: int | None = None
+    deadline: float = 0.0
+
+
+def run_isolated(
+    function: Callable[[Task], Result],
+    tasks: Sequence[Task],
+    lost: Callable[[Task, Lost], Result],
+    *,
+    processes: int,
+    seconds: float,
+) -> Iterator[Result]:
+    """Yield `function(task)` for every task, in order.
+
+    `function` must be importable by name (workers are spawned, because forking a process with threads is unsound).
+    A task whose worker dies or needs longer than `seconds` yields `lost(task, why)`. An exception in `function` counts
+    as a death of that task. Raises ValueError for fewer than one process.
+    """
+    if processes < 1:
+        raise ValueError(f"{processes} processes")
+    pool = _Pool(function, min(processes, len(tasks)), seconds)
+    try:
+        results: dict[int, Result] = {}
+        waiting = deque(range(len(tasks)))
+        following = 0
+        while following < len(tasks):
+            pool.feed(waiting, tasks)
+            for index, outcome in pool.collect():
+                results[index] = lost(tasks[index], outcome) if isinstance(outcome, Lost) else cast(Result, outcome)
+            while following in results:
+                yield results.pop(following)
+                following += 1
+    finally:
+        pool.close()
+
+
+class _Pool(Generic[Task, Result]):
+    def __init__(self, function: Callable[[Task], Result], size: int, seconds: float) -> None:
+        self._function = function
+        self._seconds = seconds
+        self._context = multiprocessing.get_context("spawn")
+        self._workers = [self._spawn() for _ in range(size)]
+
+    def _spawn(self) -> _Worker:
+        ours, theirs = self._context.Pipe()
+        process = self._context.Process(target=_serve, args=(theirs, self._function), daemon=True)
+        process.start()
+        theirs.close()
+        return _Worker(process, ours)
+
+    def feed(self, waiting: deque[int], tasks: Sequence[Task]) -> None:
+        """Give every idle worker a task."""
+        for place, worker in enumerate(self._workers):
+            if worker.index is not None or not waiting:
+                continue
+            if not worker.process.is_alive():
+                self._end(worker)
+                worker = self._workers[place] = self._spawn()
+            worker.index = waiting.popleft()
+            worker.deadline = time.monotonic() + self._seconds
+            with suppress(OSError):  # died since: its pipe is at its end, which collect() sees
+                worker.pipe.send(tasks[worker.index])
+
+    def collect(self) -> Iterator[tuple[int, Result | Lost]]:
+        """What has come in; waits for the first result, death or deadline."""
+        busy = [worker for worker in self._workers if worker.index is not None]
+        patience = max(0.0, min(worker.deadline for worker in busy) - time.monotonic())
+        ready = wait([worker.pipe for worker in busy], timeout=patience)
+        for worker in busy:
+            if worker.pipe in ready:
+                yield self._take(worker)
+            elif time.monotonic() >= worker.deadline:
+                yield self._replace(worker, Lost(True, f"no result after {self._seconds:g} s"))
+
+    def _take(self, worker: _Worker) -> tuple[int, Result | Lost]:
+        assert worker.index is not None
+        try:
+            failed, value = worker.pipe.recv()
+        except (EOFError, OSError):
+            worker.process.join(5)
+            return self._replace(worker, Lost(False, f"the worker died (exit code {worker.process.exitcode})"))
+        index, worker.index = worker.index, None
+        return index, Lost(False, value) if failed else value
+
+    def _replace(self, worker: _Worker, why: Lost) -> tuple[int, Lost]:
+        assert worker.index is not None
+        self._end(worker)
+        self._workers[self._workers.index(worker)] = self._spawn()
+        return worker.index, why
+
+    @staticmethod
+    def _end(worker: _Worker) -> None:
+        worker.pipe.close()
+        worker.process.kill()
+        worker.process.join()
+
+    def close(self) -> None:
+        """End every worker; called also when the consumer stops early."""
+        for worker in self._workers:
+            self._end(worker)
+
+
+def _serve(pipe: Connection, function: Callable[[Task], Result]) -> None:
+    """A worker's life: take a task, answer (failed, result), until the pipe closes."""
+    _limit_memory()
+    while True:
+        try:
+            task = pipe.recv()
+        except (EOFError, OSError):
+            return
+        try:
+            answer: tuple[bool, Result | str] = (False, function(task))
+        except Exception as error:  # the task is lost, the worker is not
+            answer = (True, f"{type(error).__name__}: {str(error)[:200]}")
+        pipe.send(answer)
+
+
+def _limit_memory() -> None:
+    if sys.platform == "win32":
+        return
+    import resource
+
+    with suppress(OSError, ValueError):  # a lower limit is in force already
+        resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
