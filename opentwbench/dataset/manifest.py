@@ -137,8 +137,8 @@ def _once(withdrawals: Iterable[Withdrawal]) -> None:
 def write_dataset(dataset: Dataset, folder: Path) -> Written:
     """Write the whole folder of a data set, atomically: a kill leaves the old folder or the new one.
 
-    Rows are written as they are, for the checks to judge; only what no file can hold (a wrong type, a lone surrogate) is
-    refused here, by DatasetError. The changelog and the aliases continue those of the folder before, as far as its
+    Rows are written as they are, for the checks to judge; only what no file can hold (a wrong type, a lone surrogate)
+    is refused here, by DatasetError. The changelog and the aliases continue those of the folder before, as far as its
     manifest vouches for them.
     """
     _, unwritable = frame_of(dataset.rows)

@@ -108,7 +108,9 @@ def hostile_rows() -> list[ItemRow]:
     """One row for each hostile text, which stands as stem and as an option, and in the descriptive columns."""
     texts = [text for text in HOSTILE if text.strip()]
     return [
-        make_row(n, question=f"{text}？" if n % 2 else text, A=text, subject_group=text, exam_level=text, exam_name=text)
+        make_row(
+            n, question=f"{text}？" if n % 2 else text, A=text, subject_group=text, exam_level=text, exam_name=text
+        )
         for n, text in enumerate(texts)
     ]
 
