@@ -8,6 +8,8 @@ The text layer's own order is never trusted: a line is what shares a base line, 
 
 from __future__ import annotations
 
+import bisect
+import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -31,6 +33,15 @@ INVISIBLE_SIZE = 0.4
 
 SAME_LINE = 0.5
 """Two spans share a line when their base lines differ by less than this share of the body size (pitch is above 1.1)."""
+
+RULE_HEIGHT = 2.0
+"""A drawn path no higher than this (points) is a rule: an underline, a blank, a border."""
+
+LINE_FILL = 20.0
+"""A filled box no higher than this (points) and wider than twice its height lies behind a line of text."""
+
+BLANK = "_____"
+"""A blank to be filled in, drawn on the page as a rule with nothing above it."""
 
 SMALL = 0.82
 """A span below this share of its line's size is raised or lowered text, not a line of its own."""
@@ -97,6 +108,12 @@ class Page:
     width: float
     height: float
     spans: tuple[Span, ...]
+    rules: tuple[Box, ...] = ()
+    """Thin horizontal lines: underlines, blanks to fill in, borders."""
+    drawings: tuple[Box, ...] = ()
+    """Everything else that is drawn as paths: boxes, arrows, axes, table grids."""
+    images: tuple[Box, ...] = ()
+    """Placed pictures, also those that hold a marker."""
 
     def body_size(self) -> float:
         """The size most characters have; 12.0 on a page without text."""
@@ -166,7 +183,33 @@ def _read_page(page: Any, number: int) -> Page:
                 text = map_symbol_font(raw["text"], raw["font"])
                 x0, y0, x1, y1 = raw["bbox"]
                 spans.append(Span(x0, y0, x1, y1, raw["origin"][1], raw["size"], raw["font"], text))
-    return Page(number, page.rect.width, page.rect.height, _without_hidden(spans))
+    rules, drawings, images = _graphics(page)
+    return Page(
+        number, page.rect.width, page.rect.height, _without_hidden(spans), rules=rules, drawings=drawings, images=images
+    )
+
+
+def _graphics(page: Any) -> tuple[tuple[Box, ...], tuple[Box, ...], tuple[Box, ...]]:
+    """(rules, drawings, images) of a page; the log of boxes is far cheaper than the paths themselves."""
+    rules: list[Box] = []
+    drawings: list[Box] = []
+    images: list[Box] = []
+    for kind, (x0, y0, x1, y1) in page.get_bboxlog():
+        box = Box(x0, y0, x1, y1)
+        if kind in ("fill-image", "fill-imgmask", "fill-shade"):
+            images.append(box)
+        elif kind in ("fill-path", "stroke-path"):
+            width, height = x1 - x0, y1 - y0
+            if height <= RULE_HEIGHT and width > 2 * RULE_HEIGHT:
+                rules.append(box)
+            elif not _is_background(kind, width, height, page.rect.height):
+                drawings.append(box)
+    return tuple(rules), tuple(drawings), tuple(images)
+
+
+def _is_background(kind: str, width: float, height: float, page_height: float) -> bool:
+    """True for a page frame and for the fill behind one line of text: neither shows anything."""
+    return height > 0.8 * page_height or (kind == "fill-path" and height <= LINE_FILL and width > 2 * height)
 
 
 def _without_hidden(spans: Sequence[Span]) -> tuple[Span, ...]:
@@ -204,7 +247,42 @@ def visual_lines(page: Page) -> list[Line]:
     order = sorted(range(len(rows)), key=bases.__getitem__)
     rows, bases = [rows[i] for i in order], [bases[i] for i in order]
     _attach_blanks(blanks, rows, bases, body)
-    return [_line(page.number, row, base, _crowded(i, rows, bases, body)) for i, (row, base) in enumerate(zip(rows, bases, strict=True))]
+    _fill_in_blanks(page.rules, rows, bases, body)
+    return [
+        _line(page.number, row, base, _crowded(i, rows, bases, body))
+        for i, (row, base) in enumerate(zip(rows, bases, strict=True))
+    ]
+
+
+def _fill_in_blanks(rules: Iterable[Box], rows: list[list[Span]], bases: Sequence[float], body: float) -> None:
+    """Write a blank where a rule is drawn under nothing: in a gap between spans, or under spaces inside one."""
+    for rule in rules:
+        if not body < rule.x1 - rule.x0 < 15 * body:
+            continue
+        i = next((i for i, base in enumerate(bases) if -0.1 * body < rule.y0 - base < 0.4 * body), None)
+        if i is None:
+            continue
+        row = rows[i]
+        over = [s for s in row if s.text.strip() and min(s.x1, rule.x1) - max(s.x0, rule.x0) > 0.3 * body]
+        if not over:
+            if any(rule.x0 - 2 * body < s.x1 <= rule.x0 + body or rule.x1 - body <= s.x0 < rule.x1 + 2 * body for s in row):
+                row.append(Span(rule.x0, rule.y0 - body, rule.x1, rule.y0, bases[i], body, "", f" {BLANK} "))
+        elif len(over) == 1:
+            filled = _fill_spaces(over[0], rule)
+            if filled is not None:
+                row[row.index(over[0])] = filled
+
+
+def _fill_spaces(span: Span, rule: Box) -> Span | None:
+    """The span with the run of spaces over the rule written as a blank; None when the rule underlines words."""
+    runs = [(m.start(), m.end()) for m in re.finditer(r"[ \u00a0]{3,}", span.text)]
+    if not runs or not span.text:
+        return None
+    unit = (span.x1 - span.x0) / len(span.text)
+    middle = (rule.x0 + rule.x1) / 2
+    start, end = min(runs, key=lambda run: abs(span.x0 + unit * (run[0] + run[1]) / 2 - middle))
+    text = f"{span.text[:start]} {BLANK} {span.text[end:]}"
+    return Span(span.x0, span.y0, span.x1, span.y1, span.base, span.size, span.font, text)
 
 
 def _attach_small(small: Iterable[Span], rows: list[list[Span]], bases: list[float], body: float) -> None:
@@ -237,8 +315,6 @@ def _attach_blanks(blanks: Iterable[Span], rows: list[list[Span]], bases: list[f
     """Blank spans carry the spaces between Latin words; one that stands on no line's base is dropped."""
     if not bases:
         return
-    import bisect
-
     for span in blanks:
         i = bisect.bisect_left(bases, span.base)
         near = min((j for j in (i - 1, i) if 0 <= j < len(bases)), key=lambda j: abs(bases[j] - span.base))

@@ -21,9 +21,6 @@ WORD_GAP = 0.18
 COLUMN_GAP = 1.5
 """A gap above this share of the size separates words of any script (tabulated enumerations)."""
 
-BLANK = "_____"
-"""A blank to be filled in, drawn on the page as a rule under spaces."""
-
 
 def is_wide(char: str) -> bool:
     """True for a character set as wide as a Chinese one (CJK, full-width forms, private use)."""
@@ -87,7 +84,7 @@ def _gap_is_space(text: str, piece: str, last: Span, span: Span) -> bool:
 
 
 _WIDE = r"[\u2460-\u24ff\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\ufe30-\ufe4f\uff00-\uffef\u3000-\u303f\U00020000-\U0003ffff]"
-_BESIDE_WIDE = re.compile(rf"(?<={_WIDE}) (?=[^\s\u2e80-\uffef\u2460-\u24ff_])|(?<=[^\s\u2e80-\uffef\u2460-\u24ff_]) (?={_WIDE})")
+_BESIDE_WIDE = re.compile(rf"(?<={_WIDE}) (?=[^\s\u2e80-\uffef\u2460-\u24ff])|(?<=[^\s\u2e80-\uffef\u2460-\u24ff]) (?={_WIDE})")
 _BEFORE_MARK = re.compile(r" +(?=[，。；：、？！）」』】〉》])|(?<=[（「『【〈《，。；：、？！]) +")
 
 

@@ -1,0 +1,63 @@
+"""Where a page holds drawings and pictures, and which question they belong to.
+
+What belongs here: boxes of graphics and their clusters. What does not: what a question does with them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from opentwbench.exam.layout import Page, Span
+from opentwbench.exam.model import Box
+
+SMALLEST = 4.0
+"""A drawing or picture smaller than this (points, both sides) is a dot, a tick or a piece of a glyph."""
+
+REACH = 14.0
+"""Graphics nearer than this (points, about a line) form one figure; labels stand as near to it."""
+
+
+def figures(page: Page) -> list[Box]:
+    """The page's figures: drawings and pictures that stand together as one box each. Rules (underlines) are none."""
+    pieces = [box for box in (*page.drawings, *page.images) if _visible(box)]
+    return _merge(pieces)
+
+
+def _visible(box: Box) -> bool:
+    return box.x1 - box.x0 >= SMALLEST or box.y1 - box.y0 >= SMALLEST
+
+
+def _merge(boxes: Iterable[Box]) -> list[Box]:
+    merged: list[Box] = []
+    for box in boxes:
+        near = [other for other in merged if near_to(other, box, REACH)]
+        for other in near:
+            merged.remove(other)
+            box = union(other, box)
+        merged.append(box)
+    return merged
+
+
+def union(a: Box, b: Box) -> Box:
+    """The smallest box that holds both."""
+    return Box(min(a.x0, b.x0), min(a.y0, b.y0), max(a.x1, b.x1), max(a.y1, b.y1))
+
+
+def near_to(a: Box, b: Box, reach: float) -> bool:
+    """True when the boxes overlap or stand within `reach` points of each other in both directions."""
+    return a.x0 - reach <= b.x1 and b.x0 <= a.x1 + reach and a.y0 - reach <= b.y1 and b.y0 <= a.y1 + reach
+
+
+def inside(span: Span, areas: Sequence[Box], reach: float = REACH) -> bool:
+    """True when the whole span stands in (or as a label at the edge of) one of the areas."""
+    middle = (span.y0 + span.y1) / 2
+    return any(
+        area.x0 - reach <= span.x0 and span.x1 <= area.x1 + reach and area.y0 - reach <= middle <= area.y1 + reach
+        for area in areas
+    )
+
+
+def encloses(area: Box, span: Span) -> bool:
+    """True when the drawing surrounds or covers the middle of the span."""
+    x, y = (span.x0 + span.x1) / 2, (span.y0 + span.y1) / 2
+    return area.x0 <= x <= area.x1 and area.y0 <= y <= area.y1
