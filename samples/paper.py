@@ -91,16 +91,19 @@ class Atom:
 
     text: str
     script: int = 0
-    """1 raised, -1 lowered, 0 on the base line."""
+    """1 raised, -1 lowered, 0 on the base line, 2 a numbered blank of a cloze passage."""
 
 
-_MARKUP = re.compile(r"([\^_])\{([^}]*)\}")
+_MARKUP = re.compile(r"([\^_=])\{([^}]*)\}")
 _ATOM = re.compile(r"\n| |[!-~]+|.", re.S)
 _CLOSERS = "，。、；：？！）」』》〉"
 _OPENERS = "（「『《〈"
 _SCRIPT_SIZE = 0.64
 """Raised glyphs of real papers are 7 points beside 11."""
 _SCRIPT_RISE = {1: 0.46, 0: 0.0, -1: -0.2}
+_SCRIPT_CODE = {"^": 1, "_": -1, "=": 2}
+_BLANK_MARGIN = 1.2
+"""Room on both sides of a blank's number, in em: wide enough for the text layer to break there."""
 _GAP = 0.25
 """Distance between Latin and Chinese, in em."""
 
@@ -114,7 +117,7 @@ def _atoms(marked: str) -> Iterator[Atom]:
     position = 0
     for match in _MARKUP.finditer(marked):
         yield from (Atom(a) for a in _ATOM.findall(marked[position : match.start()]))
-        yield Atom(match[2], 1 if match[1] == "^" else -1)
+        yield Atom(match[2], _SCRIPT_CODE[match[1]])
         position = match.end()
     yield from (Atom(a) for a in _ATOM.findall(marked[position:]))
 
@@ -123,7 +126,7 @@ def _clusters(marked: str) -> list[list[Atom]]:
     """Atoms grouped so that no line starts with a closing mark or a script, or ends with an opening one."""
     groups: list[list[Atom]] = []
     for atom in _atoms(marked):
-        glued = groups and (atom.script or atom.text in _CLOSERS or groups[-1][-1].text in _OPENERS)
+        glued = groups and (abs(atom.script) == 1 or atom.text in _CLOSERS or groups[-1][-1].text in _OPENERS)
         if glued and groups[-1][-1].text != "\n":
             groups[-1].append(atom)
         else:
@@ -137,8 +140,9 @@ def is_latin(char: str) -> bool:
 
 
 def _width(atom: Atom, size: float) -> float:
-    scale = size * (_SCRIPT_SIZE if atom.script else 1)
-    return sum(_char_width(char) for char in atom.text) * scale
+    scale = size * (_SCRIPT_SIZE if abs(atom.script) == 1 else 1)
+    margins = 2 * _BLANK_MARGIN * size if atom.script == 2 else 0
+    return sum(_char_width(char) for char in atom.text) * scale + margins
 
 
 def _char_width(char: str) -> float:
@@ -185,6 +189,8 @@ class Setter:
         return lines
 
     def _place(self, line: Line, atom: Atom, x: float, last: str) -> float:
+        if atom.script == 2:
+            return self._blank(line, atom, x)
         size = self.size * (_SCRIPT_SIZE if atom.script else 1)
         rise = self.size * _SCRIPT_RISE[atom.script]
         gap = _gap(last, atom.text[0], self.size)
@@ -195,13 +201,22 @@ class Setter:
             x += gap
         for run_text in _same_face(text):
             width = sum(_GAP if c == "\u00a0" else _char_width(c) for c in run_text) * size
-            joins = line.runs and not gap and (line.runs[-1].size, line.runs[-1].rise) == (size, rise)
+            last_run = line.runs[-1] if line.runs else None
+            joins = last_run and not gap and (last_run.size, last_run.rise) == (size, rise)
+            joins = joins and not line.strokes  # after a blank the words stand apart
             if joins and _face(line.runs[-1].text[-1]) == _face(run_text[0]):
                 line.runs[-1].text += run_text
             else:
                 line.runs.append(Run(x, run_text, size, rise))
             x += width
         return x
+
+    def _blank(self, line: Line, atom: Atom, x: float) -> float:
+        """A numbered blank: the number above a rule, apart from the words around it."""
+        end = x + _width(atom, self.size)
+        line.runs.append(Run(x + _BLANK_MARGIN * self.size, atom.text, self.size))
+        line.strokes.append((x, 2, end, 2))
+        return end
 
     def width(self, marked: str) -> float:
         """Width of the text on one line."""
@@ -386,6 +401,7 @@ def _heading(block: SectionHeading, g: Geometry) -> list[Line]:
 
 
 _BLANK = re.compile(r"\{(\d+)\}")
+"""{22} in a passage is the blank that question 22 fills."""
 
 
 def _passage(block: Passage, spec: PaperSpec) -> list[Line]:
@@ -393,8 +409,7 @@ def _passage(block: Passage, spec: PaperSpec) -> list[Line]:
     setter = Setter(g.size, g.right, g.pitch, script_gap=spec.script_gap)
     lines = setter.set(block.heading, g.number_right - 11)
     for paragraph in block.paragraphs:
-        # A blank is its number between wide gaps above a rule: the text layer shows a bare number.
-        marked = _BLANK.sub(lambda m: f"\n{m[1]}\u3000\u3000", paragraph)
+        marked = _BLANK.sub(r"={\1}", paragraph)
         lines += setter.set(marked, g.number_right + g.size, g.number_right - 11)
     return lines
 
@@ -411,6 +426,8 @@ def _essay(block: EssayPart, spec: PaperSpec) -> list[Line]:
     lines += head.set("\ue12a請以藍、黑色鋼筆或原子筆在申論試卷上作答。", left + 24)
     for mark, question in zip("一二三四五", block.questions, strict=False):
         lines += body.set(f"{mark}、{question}（25分）", left, left + 32)
+    if not block.choice_count:
+        return lines
     choice = head.set("乙、測驗題部分：（50分）", left)
     choice[0].new_page = True
     choice[0].runs.append(Run(430, "代號：", 12))

@@ -94,7 +94,10 @@ class Passage:
 
 @dataclass(frozen=True, slots=True)
 class EssayPart:
-    """甲、申論題部分 of a mixed paper; 乙、測驗題部分 with its own code starts on a new page."""
+    """甲、申論題部分 of a mixed paper; 乙、測驗題部分 with its own code starts on a new page.
+
+    With `choice_count` 0 the paper ends here: an essay-only paper.
+    """
 
     questions: tuple[str, ...]
     choice_code: str
