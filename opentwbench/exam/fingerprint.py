@@ -106,12 +106,12 @@ def _droppable() -> str:
 
 _HAN = "\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 _LATIN = "A-Za-z\u00c0-\u024f\u0370-\u03ff\u0400-\u04ff"
+_LAST_LATIN = "\u04ff"
+_DIGIT_GAP = re.compile(r"(?<=[0-9])\s+(?=[0-9])")
 _BLANK_DASHES = re.compile(r"-{2,}(?![\d-])|(?<![\d-])-{2,}")
-_WORD_DASH = re.compile(rf"(?:(?<=[{_HAN}])|(?<=[{_LATIN}]{{2}}))\s*-\s*(?=[{_HAN}]|[{_LATIN}]{{2}})")
-_RUN = re.compile(rf"[\s{_droppable()}]+")
-_NOT_PLAIN = re.compile(rf"[\s\-{_droppable()}]")
-_LETTER = re.compile(f"[{_LATIN}]")
-_ENCLOSED = re.compile("[\u2460-\u24ff\u2776-\u2793\u3200-\u32ff]")  # ①..⑳, ㈠: list labels, they separate like words
+_WORD_DASH = re.compile(rf"(?:(?<=[{_HAN}])|(?<=[{_LATIN}]{{2}}))-(?=[{_HAN}]|[{_LATIN}]{{2}})")
+_RUN = re.compile(rf"[{_droppable()}]+")
+_GAP = "\x00"  # stands for the space between two digits while all other white space goes
 
 
 def fold_loose(text: str) -> str:
@@ -125,46 +125,38 @@ def fold_loose(text: str) -> str:
     if not unicodedata.is_normalized("NFC", text):
         text = unicodedata.normalize("NFC", text)
     text = text.translate(_FOLD)
-    if not _NOT_PLAIN.search(text):
-        return text
+    if _DIGIT_GAP.search(text):
+        text = "".join(_DIGIT_GAP.sub(_GAP, text).split()).replace(_GAP, " ")
+    else:
+        text = "".join(text.split())
     if "-" in text:
-        text = _WORD_DASH.sub("", _BLANK_DASHES.sub(" ", text))
+        text = _WORD_DASH.sub("", _BLANK_DASHES.sub("", text))
     return _RUN.sub(_fold_run, text)
 
 
 def _fold_run(match: re.Match[str]) -> str:
-    """What is kept of one run of blanks and punctuation, judged by the characters beside it."""
+    """What is kept of one run of punctuation, judged by the characters beside it."""
     text, start, end = match.string, match.start(), match.end()
-    marks = "".join(match.group().split())
-    left, right = text[start - 1 : start], text[end : end + 1]
-    if not marks:
-        return " " if _is_digit(left) and _is_digit(right) else ""
-    left_tight, right_tight = _tight_end(text, start), _tight_start(text, end)
+    marks = match.group()
+    left_tight = start > 0 and _tight(text[start - 1], text[start - 2] if start > 1 else "")
+    right_tight = end < len(text) and _tight(text[end], text[end + 1] if end + 1 < len(text) else "")
     if left_tight and right_tight:
         return marks
-    kept = "".join(mark for mark in marks if mark in "()") if left_tight or right_tight else ""
+    if not (left_tight or right_tight):
+        return ""
+    kept = "".join(mark for mark in marks if mark in "()")
     if left_tight and marks[0] in "!'":
         kept = marks[0] + kept
-    if _is_digit(right) and marks[-1] == ".":
+    if right_tight and marks[-1] == "." and "0" <= text[end] <= "9":
         kept += "."
     return kept
 
 
-def _is_digit(char: str) -> bool:
-    return "0" <= char <= "9" if char else False
-
-
-def _tight_end(text: str, end: int) -> bool:
-    """True when the text before `end` ends in a digit, an operator or a letter that stands alone."""
-    return end > 0 and _tight(text[end - 1], text[end - 2 : end - 1] if end > 1 else "")
-
-
-def _tight_start(text: str, start: int) -> bool:
-    """True when the text from `start` on begins with a digit, an operator or a letter that stands alone."""
-    return start < len(text) and _tight(text[start], text[start + 1 : start + 2])
-
-
 def _tight(char: str, beyond: str) -> bool:
-    if _LETTER.match(char):
-        return not (beyond and _LETTER.match(beyond))
-    return not (char.isalpha() or _ENCLOSED.match(char))  # neither a Chinese character nor a list label
+    """True for a digit, an operator, or a letter that stands alone (`beyond` is its other neighbour).
+
+    False for a letter of a word, a Chinese character, and a list label (①, ㈠), which separates as a word does.
+    """
+    if char.isalpha():
+        return char <= _LAST_LATIN and not (beyond.isalpha() and beyond <= _LAST_LATIN)
+    return not ("\u2460" <= char <= "\u24ff" or "\u2776" <= char <= "\u2793" or "\u3200" <= char <= "\u32ff")
