@@ -16,7 +16,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnProcess
-from typing import Generic, TypeVar, cast
+from typing import Generic, TypeVar
 
 Task = TypeVar("Task")
 Result = TypeVar("Result")
@@ -65,7 +65,7 @@ def run_isolated(
         while following < len(tasks):
             pool.feed(waiting, tasks)
             for index, outcome in pool.collect():
-                results[index] = lost(tasks[index], outcome) if isinstance(outcome, Lost) else cast(Result, outcome)
+                results[index] = lost(tasks[index], outcome) if isinstance(outcome, Lost) else outcome
             while following in results:
                 yield results.pop(following)
                 following += 1
