@@ -57,6 +57,14 @@ def inside(span: Span, areas: Sequence[Box], reach: float = REACH) -> bool:
     )
 
 
+def grow(area: Box, labels: Sequence[Span]) -> Box:
+    """The area with the labels that stand at it."""
+    for span in labels:
+        if near_to(area, span.box, REACH):
+            area = union(area, span.box)
+    return area
+
+
 def encloses(area: Box, span: Span) -> bool:
     """True when the drawing surrounds or covers the middle of the span."""
     x, y = (span.x0 + span.x1) / 2, (span.y0 + span.y1) / 2

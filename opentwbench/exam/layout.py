@@ -164,7 +164,9 @@ def read_pages(path: Path) -> tuple[Page, ...]:
         try:
             pages = tuple(_read_page(page, number) for number, page in enumerate(document, start=1))
         except (RuntimeError, ValueError) as error:
-            raise PaperRejected(RejectionReason.NOT_A_PDF, f"a page cannot be read ({error})", file=path.name) from error
+            raise PaperRejected(
+                RejectionReason.NOT_A_PDF, f"a page cannot be read ({error})", file=path.name
+            ) from error
     characters = sum(len(span.text.strip()) for page in pages for span in page.spans)
     if characters < MIN_CHARACTERS_A_PAGE * len(pages):
         detail = f"{characters} characters on {len(pages)} pages: a scan"
@@ -265,7 +267,9 @@ def _fill_in_blanks(rules: Iterable[Box], rows: list[list[Span]], bases: Sequenc
         row = rows[i]
         over = [s for s in row if s.text.strip() and min(s.x1, rule.x1) - max(s.x0, rule.x0) > 0.3 * body]
         if not over:
-            if any(rule.x0 - 2 * body < s.x1 <= rule.x0 + body or rule.x1 - body <= s.x0 < rule.x1 + 2 * body for s in row):
+            if any(
+                rule.x0 - 2 * body < s.x1 <= rule.x0 + body or rule.x1 - body <= s.x0 < rule.x1 + 2 * body for s in row
+            ):
                 row.append(Span(rule.x0, rule.y0 - body, rule.x1, rule.y0, bases[i], body, "", f" {BLANK} "))
         elif len(over) == 1:
             filled = _fill_spaces(over[0], rule)
@@ -288,7 +292,7 @@ def _fill_spaces(span: Span, rule: Box) -> Span | None:
 def _attach_small(small: Iterable[Span], rows: list[list[Span]], bases: list[float], body: float) -> None:
     """Give each small span to the line it is raised or lowered from; what touches no line becomes a line of its own."""
     leftover: list[Span] = []
-    mains = [[s for s in row] for row in rows]
+    mains = [list(row) for row in rows]
     for span in small:
         best, best_distance = -1, 0.9 * body
         for i, base in enumerate(bases):

@@ -1,8 +1,8 @@
 """Option markers: which layout a paper uses, and one kind of marker for everything that follows.
 
 What belongs here: finding markers on a line. What does not: which marker opens which option of which question.
-Layouts: private-use glyphs U+E18C..U+E190 (nearly all papers), `A.` (computer test), `(A)` (old papers), and papers whose
-markers are placed as pictures, so that the text layer holds the option texts but no marker at all.
+Layouts: private-use glyphs U+E18C..U+E190 (nearly all papers), `A.` (computer test), `(A)` (old papers), and papers
+whose markers are placed as pictures, so that the text layer holds the option texts but no marker at all.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Question numbers: which lines open the questions 1..N.
 
 What belongs here: candidates for a number and the choice of one chain among them. What does not: stems and options.
-Source of the rule: numbers run 1..N monotonically or the line is body text (methodology page), and a number stands in the
-number column, left of the option column (hazards 3, 18, 20 and 31).
+Source of the rule: numbers run 1..N monotonically or the line is body text (methodology page), and a number stands in
+the number column, left of the option column (hazards 3, 18, 20 and 31).
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from opentwbench.exam.figures import encloses, figures, inside
+from opentwbench.exam.figures import encloses, figures, grow, inside
 from opentwbench.exam.glyphs import MARKERS, normalise, unmapped
 from opentwbench.exam.layout import Line, Page, Span, read_pages
 from opentwbench.exam.markers import PICTURES, WIDEST_PICTURE, cut, layout_of, lift
@@ -243,13 +243,14 @@ class _Reader:
         if not any(areas.values()):
             return
         draft.findings.add(Exclusion.FIGURE)
-        for part, rows in draft.rows.items():
-            page_of = [region.page for region in draft.regions if region.part == part]
-            for i, (row, page) in enumerate(zip(rows, page_of, strict=True)):
-                here = areas.get(page, [])
-                if part != "stem" and any(encloses(a, s) for a in here for s, _ in row if s.text.strip()):
-                    draft.findings.add(Exclusion.NOT_TEXT)
-                rows[i] = _without_labels(row, here, part)
+        for part, page, _, row in _rows_with_pages(draft):
+            if part != "stem" and any(encloses(a, s) for a in areas[page] for s, _ in row if s.text.strip()):
+                draft.findings.add(Exclusion.NOT_TEXT)
+        for _ in range(2):  # a chart's ticks stand at its axes, its titles at the ticks
+            for part, page, i, row in _rows_with_pages(draft):
+                kept, labels = _without_labels(row, areas[page], opens_option=part != "stem" and i == 0)
+                draft.rows[part][i] = kept
+                areas[page] = [grow(area, labels) for area in areas[page]]
 
     def _areas(self, draft: _Draft, lines: Sequence[Line], end: int) -> dict[int, list[Box]]:
         """Page -> the figures between the question's number and what follows it."""
@@ -264,18 +265,32 @@ class _Reader:
         return areas
 
 
-def _without_labels(row: Sequence[Piece], areas: Sequence[Box], part: str) -> list[Piece]:
-    """The row without a figure's labels: what stands in or at a figure and is short, or is no continuation of text.
+def _rows_with_pages(draft: _Draft) -> list[tuple[str, int, int, list[Piece]]]:
+    """(part, page, index, row) of every row of the question."""
+    found = []
+    for part, rows in draft.rows.items():
+        pages = [region.page for region in draft.regions if region.part == part]
+        found += [(part, page, i, row) for i, (row, page) in enumerate(zip(rows, pages, strict=True))]
+    return found
 
-    A sentence keeps its place even where a picture's empty margin reaches over it.
+
+def _without_labels(
+    row: Sequence[Piece], areas: Sequence[Box], *, opens_option: bool
+) -> tuple[list[Piece], list[Span]]:
+    """The row without a figure's labels, and the labels: short pieces that stand in or at a figure.
+
+    A sentence keeps its place even where a picture's empty margin reaches over it, and so does an option's first piece.
     """
     kept: list[Piece] = []
+    labels: list[Span] = []
     for c, chunk in enumerate(_chunks(row)):
-        text = "".join(span.text for span, _ in chunk).strip()
-        sentence = len(text) > LONGEST_LABEL or (c == 0 and part != "stem")
-        if sentence or not all(inside(span, areas) for span, _ in chunk):
+        printed = [span for span, _ in chunk if span.text.strip()]
+        sentence = len("".join(span.text for span in printed).strip()) > LONGEST_LABEL
+        if sentence or (opens_option and c == 0) or not all(inside(span, areas) for span in printed):
             kept += chunk
-    return kept
+        else:
+            labels += printed
+    return kept, labels
 
 
 def _chunks(row: Sequence[Piece]) -> list[list[Piece]]:

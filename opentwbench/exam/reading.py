@@ -83,8 +83,10 @@ def _gap_is_space(text: str, piece: str, last: Span, span: Span) -> bool:
     return gap > WORD_GAP and not is_wide(text[-1:] or "　") and not is_wide(piece[0])
 
 
-_WIDE = r"[\u2460-\u24ff\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\ufe30-\ufe4f\uff00-\uffef\u3000-\u303f\U00020000-\U0003ffff]"
-_BESIDE_WIDE = re.compile(rf"(?<={_WIDE}) (?=[^\s\u2e80-\uffef\u2460-\u24ff])|(?<=[^\s\u2e80-\uffef\u2460-\u24ff]) (?={_WIDE})")
+_WIDE_RANGES = r"\u2460-\u24ff\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\ufe30-\ufe4f\uff00-\uffef\U00020000-\U0003ffff"
+_BESIDE_WIDE = re.compile(
+    rf"(?<=[{_WIDE_RANGES}]) (?=[^\s{_WIDE_RANGES}])|(?<=[^\s{_WIDE_RANGES}]) (?=[{_WIDE_RANGES}])"
+)
 _BEFORE_MARK = re.compile(r" +(?=[，。；：、？！）」』】〉》])|(?<=[（「『【〈《，。；：、？！]) +")
 
 

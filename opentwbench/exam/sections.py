@@ -145,7 +145,11 @@ def read_header(lines: Sequence[Line]) -> dict[str, str]:
 
 
 def _read_fields(
-    whole: str, chunks: Sequence[tuple[float, str]], header: dict[str, str], title: list[tuple[float, str]], current: str
+    whole: str,
+    chunks: Sequence[tuple[float, str]],
+    header: dict[str, str],
+    title: list[tuple[float, str]],
+    current: str,
 ) -> str:
     """Take the labelled values of one line into the header; the name of the field that the next line may continue."""
     smallest = min(size for size, _ in chunks)
