@@ -10,8 +10,8 @@ from collections.abc import Iterable, Sequence
 from opentwbench.exam.layout import Page, Span
 from opentwbench.exam.model import Box
 
-SMALLEST = 4.0
-"""A drawing or picture smaller than this (points, both sides) is a dot, a tick or a piece of a glyph."""
+SMALLEST = 10.0
+"""A drawing or picture smaller than this (points, both sides) is a dot or a piece of a glyph (the dot of V̇O₂)."""
 
 REACH = 14.0
 """Graphics nearer than this (points, about a line) form one figure; labels stand as near to it."""

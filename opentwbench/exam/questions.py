@@ -298,7 +298,7 @@ def _chunks(row: Sequence[Piece]) -> list[list[Piece]]:
     chunks: list[list[Piece]] = []
     right: float | None = None
     for span, shift in row:
-        if right is None or span.x0 - right > span.size:
+        if not chunks or (right is not None and span.x0 - right > span.size):
             chunks.append([])
         chunks[-1].append((span, shift))
         if span.text.strip():
