@@ -68,7 +68,10 @@ def _twenty(spec: KeySpec, label: str, top: float, pitch: float) -> Sheet:
         x, y = _column(column), top + pitch * row
         sheet.numbers[number] = Word(x, y, f"{number:02d}")
         text = _cell_text(spec, cell)
-        sheet.cells[number] = Word(x + 6 - _width(text) * 6, y + 21, text)
+        left = x + 6 - _width(text) * 6
+        if column == 0 and Hazard.GLUED_FIRST_CELL in spec.hazards:
+            left = min(left, x)  # near enough to the label 答案 for the text layer to make one word of them
+        sheet.cells[number] = Word(left, y + 21, text)
     return sheet
 
 

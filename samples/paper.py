@@ -113,6 +113,15 @@ def plain_text(marked: str) -> str:
     return _MARKUP.sub(lambda m: m[2], marked).replace("\n", "")
 
 
+_RAISED = str.maketrans("0123456789+-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻")
+_LOWERED = str.maketrans("0123456789+-", "₀₁₂₃₄₅₆₇₈₉₊₋")
+
+
+def scripted_text(marked: str) -> str:
+    """The text with scripts as Unicode superscripts and subscripts: what a person reads."""
+    return _MARKUP.sub(lambda m: m[2].translate(_RAISED if m[1] == "^" else _LOWERED), marked).replace("\n", "")
+
+
 def _atoms(marked: str) -> Iterator[Atom]:
     position = 0
     for match in _MARKUP.finditer(marked):
@@ -532,11 +541,17 @@ def _block_lines(block: Block, spec: PaperSpec, setter: QuestionSetter, number: 
     return _passage(block, spec) if isinstance(block, Passage) else _essay(block, spec)
 
 
+def _first_base(spec: PaperSpec) -> float:
+    """Where the first printed line's own height starts: its base line is at 36.8, 75.5 or 57 points as measured."""
+    if spec.layout is Layout.LETTER_DOT:
+        return 36.8 - 13.2
+    return (57.0 if spec.late else 75.5) - 24
+
+
 def _paginate(spec: PaperSpec) -> list[_Page]:
     g = geometry_of(spec)
     pages = [_Page()]
-    first_top = 75.5 if not spec.late and spec.layout is not Layout.LETTER_DOT else 57.0
-    y = (36.8 if spec.layout is Layout.LETTER_DOT else first_top) - 24
+    y = _first_base(spec)
     for index, lines in enumerate(_blocks(spec)):
         for i, line in enumerate(lines):
             y += line.height + (10 if index == 1 and i == 0 else 0)
