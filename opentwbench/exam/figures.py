@@ -48,11 +48,11 @@ def near_to(a: Box, b: Box, reach: float) -> bool:
     return a.x0 - reach <= b.x1 and b.x0 <= a.x1 + reach and a.y0 - reach <= b.y1 and b.y0 <= a.y1 + reach
 
 
-def inside(span: Span, areas: Sequence[Box], reach: float = REACH) -> bool:
-    """True when the whole span stands in (or as a label at the edge of) one of the areas."""
+def at(span: Span, areas: Sequence[Box], reach: float = REACH) -> bool:
+    """True when the span stands in one of the areas or, as a label does, within `reach` points of it."""
     middle = (span.y0 + span.y1) / 2
     return any(
-        area.x0 - reach <= span.x0 and span.x1 <= area.x1 + reach and area.y0 - reach <= middle <= area.y1 + reach
+        area.x0 - reach <= span.x1 and span.x0 <= area.x1 + reach and area.y0 - reach <= middle <= area.y1 + reach
         for area in areas
     )
 

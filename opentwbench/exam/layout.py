@@ -249,7 +249,7 @@ def visual_lines(page: Page) -> list[Line]:
     order = sorted(range(len(rows)), key=bases.__getitem__)
     rows, bases = [rows[i] for i in order], [bases[i] for i in order]
     _attach_blanks(blanks, rows, bases, body)
-    _fill_in_blanks(page.rules, rows, bases, body)
+    _fill_in_blanks([r for r in page.rules if not _borders(r, page.drawings)], rows, bases, body)
     return [
         _line(page.number, row, base, _crowded(i, rows, bases, body))
         for i, (row, base) in enumerate(zip(rows, bases, strict=True))
@@ -275,6 +275,13 @@ def _fill_in_blanks(rules: Iterable[Box], rows: list[list[Span]], bases: Sequenc
             filled = _fill_spaces(over[0], rule)
             if filled is not None:
                 row[row.index(over[0])] = filled
+
+
+def _borders(rule: Box, drawings: Iterable[Box]) -> bool:
+    """True when the rule is an edge of something drawn: a box, a table's grid."""
+    return any(
+        d.y0 - 2 <= rule.y0 <= d.y1 + 2 and (abs(d.x0 - rule.x0) < 3 or abs(d.x1 - rule.x1) < 3) for d in drawings
+    )
 
 
 def _fill_spaces(span: Span, rule: Box) -> Span | None:

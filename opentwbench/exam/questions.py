@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from opentwbench.exam.figures import encloses, figures, grow, inside
+from opentwbench.exam.figures import at, encloses, figures, grow
 from opentwbench.exam.glyphs import MARKERS, normalise, unmapped
 from opentwbench.exam.layout import Line, Page, Span, read_pages
 from opentwbench.exam.markers import PICTURES, WIDEST_PICTURE, cut, layout_of, lift
@@ -286,7 +286,7 @@ def _without_labels(
     for c, chunk in enumerate(_chunks(row)):
         printed = [span for span, _ in chunk if span.text.strip()]
         sentence = len("".join(span.text for span in printed).strip()) > LONGEST_LABEL
-        if sentence or (opens_option and c == 0) or not all(inside(span, areas) for span in printed):
+        if sentence or (opens_option and c == 0) or not all(at(span, areas) for span in printed):
             kept += chunk
         else:
             labels += printed

@@ -129,13 +129,11 @@ def read_header(lines: Sequence[Line]) -> dict[str, str]:
             current = ""
             if part and "測驗" in whole and "代號" in whole:
                 header["測驗代號"] = re.sub(r"\D+", "", whole.split("代號", 1)[1])
-            if part:
-                continue
             continue
         if not _LABEL.search(whole) and "考試別" not in header and "類科" not in header:
             title += [(size, text) for size, text in chunks if not re.fullmatch(r"[\d\-－]+", text)]
             continue
-        current = _read_fields(whole, chunks, header, title, current)
+        current = _read_fields(chunks, header, title, current)
     if title:
         largest = max(size for size, _ in title)
         header["考試名稱"] = "".join(text for size, text in title if size > 0.9 * largest)
@@ -145,20 +143,18 @@ def read_header(lines: Sequence[Line]) -> dict[str, str]:
 
 
 def _read_fields(
-    whole: str,
-    chunks: Sequence[tuple[float, str]],
-    header: dict[str, str],
-    title: list[tuple[float, str]],
-    current: str,
+    chunks: Sequence[tuple[float, str]], header: dict[str, str], title: list[tuple[float, str]], current: str
 ) -> str:
-    """Take the labelled values of one line into the header; the name of the field that the next line may continue."""
-    smallest = min(size for size, _ in chunks)
-    big = "".join(text for size, text in chunks if size > 1.15 * smallest)
-    if big and "考試別" not in header and "類科" not in header and not _LABEL.search(big):
-        title.append((max(size for size, _ in chunks), big))
-        whole = "".join(text for size, text in chunks if size <= 1.15 * smallest)
-    pieces = _LABEL.split(whole)
-    if pieces[0] and current and current in header:
+    """Take one line's labelled values into the header; returns the field that the next line may continue."""
+    open_header = "考試別" not in header and "類科" not in header
+    fields = ""
+    for size, text in chunks:
+        if open_header and not _LABEL.search(text) and re.search(r"年.*(考試|甄試)|考試|試題$", text):
+            title.append((size, text))
+        else:
+            fields += text
+    pieces = _LABEL.split(fields)
+    if pieces[0] and current in header and current != "代號":
         header[current] += pieces[0]
     for label, value in zip(pieces[1::2], pieces[2::2], strict=True):
         current = next(name for name, pattern in _FIELDS.items() if re.fullmatch(pattern, label))
@@ -173,7 +169,7 @@ def _chunks(line: Line) -> list[tuple[float, str]]:
     for span in line.spans:
         if not span.text.strip():
             continue
-        joined = last is not None and span.x0 - last.x1 < 1.5 * span.size and abs(span.size - last.size) < 1.0
+        joined = last is not None and span.x0 - last.x1 < 2.5 * span.size and abs(span.size - last.size) < 1.0
         if joined:
             chunks[-1] = (chunks[-1][0], chunks[-1][1] + span.text)
         else:
