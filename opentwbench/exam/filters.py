@@ -81,7 +81,7 @@ def not_text(question: str, options: Mapping[str, str]) -> str:
     return ""
 
 
-_RULED = re.compile(r"_+|[\s_\-─━—–.…·=]{2,}")
+_RULED = re.compile(r"_+|[\s_\-─━—–.…·•=]{2,}")
 
 
 def _is_debris(text: str) -> bool:
@@ -142,7 +142,7 @@ _FIGURE = re.compile(
             r"下列[之的]?(?:圖[形片表]|表格)(?!中?[之的]?[何那哪]|[，,]?[何那哪])",
             rf"(?:針對|根據|依據|依|由|從|就)(?:以下|下列|下方)[的之]?[^，。；？]{{0,8}}(?<![企意試])圖{_NOT_A_FIGURE}",
             # 圖一, 圖（一）, 圖A at the start of a clause or after a pointing verb
-            rf"(?:{_START}|[如見依據由從附])圖{_NUMBER}",
+            rf"(?:{_START}|[如見依據由從附問]|[關對]於|有關)圖{_NUMBER}",
             r"(?:^|(?<=[。；]))圖[為是](?!書)",
             rf"{_START}圖示(?=其|為|中|之(?![意定])|電路|線路|結構|構造|裝置|機構|桁架|箭頭)",
             # the apparatus of a picture
