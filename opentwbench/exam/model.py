@@ -78,7 +78,7 @@ PARSE_CAUSED: frozenset[Exclusion] = frozenset(
         Exclusion.UNMAPPED_GLYPH,
     }
 )
-"""Exclusions that our own reading caused, as opposed to what the paper says. Watched: under 2 % of printed questions."""
+"""Exclusions that our own reading caused, not what the paper says. Watched: under 2 % of printed questions."""
 
 
 class PaperRejected(Exception):
@@ -171,7 +171,7 @@ class Question:
     page: int
     regions: tuple[Region, ...] = ()
     findings: frozenset[Exclusion] = frozenset()
-    """Structural exclusions that only the page can show (not_text, passage_group, displaced_stem, unmapped_glyph ...)."""
+    """Structural exclusions that only the page can show (not_text, figure, passage_group, unmapped_glyph ...)."""
 
 
 @dataclass(frozen=True, slots=True)
