@@ -46,10 +46,12 @@ def _code(paper: Mapping[str, str], key: Mapping[str, str]) -> str:
     A mixed paper's own 代號 has five digits (91140, 10110-11410) and is no multiple-choice code.
     """
     theirs = key.get("試題代號", "")
-    printed = _fold(paper.get("測驗代號") or paper.get("代號", ""))
-    found = _PAPER_CODE.match(printed)
+    printed = [_fold(paper.get(field, "")) for field in ("測驗代號", "代號")]
+    if not theirs or any(code.startswith(theirs) for code in printed):
+        return ""
+    found = _PAPER_CODE.match(printed[0] or printed[1])
     ours = (found[1] or found[2]) if found else ""
-    return f"code {ours} on the paper, {theirs} on the key" if theirs and ours and theirs != ours else ""
+    return f"code {ours} on the paper, {theirs} on the key" if len(ours) == len(theirs) else ""
 
 
 def _sitting(paper: Mapping[str, str], key: Mapping[str, str]) -> str:
