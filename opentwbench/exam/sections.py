@@ -29,6 +29,7 @@ _NOTICE_COUNT = re.compile(r"共\s*(\d{1,3})\s*題")
 _SECTION = re.compile(r"^\s*[一二三四五六七八九十甲乙丙丁]\s*、")
 _MULTI_SECTION = re.compile(r"複\s*選\s*題.{0,8}第\s*(\d{1,3})\s*題\s*[至到~～\-－]\s*第?\s*(\d{1,3})\s*題")
 _RANGE = re.compile(r"第\s*(\d{1,3})\s*題?\s*(?:[至到~～\-－—]|、|及|和|與)\s*第?\s*(\d{1,3})\s*題")
+_ONE = re.compile(r"(?:下文|上文|短文|文章|題組|資料).{0,12}第\s*(\d{1,3})\s*題(?!\s*[至到~～\-－—])")
 _SCORING = re.compile(r"選擇?題[（(]|單選|複選|每題|配分|[佔占]\s*\d+\s*分")
 _GROUP = re.compile(r"題組|篇章|回答|下文|上文|短文|文章|情況|情境|案例|資料|閱讀|依據|根據|承")
 
@@ -81,7 +82,8 @@ def multi_select_range(lines: Iterable[Line]) -> tuple[int, int] | None:
 
 def opens_group(text: str) -> bool:
     """True for a line that says which questions a passage or a case belongs to (請依下文回答第46題至第50題)."""
-    return bool(_RANGE.search(text) and _GROUP.search(text) and not _SCORING.search(text))
+    named = _RANGE.search(text) or _ONE.search(text)
+    return bool(named and _GROUP.search(text) and not _SCORING.search(text))
 
 
 def is_section(text: str) -> bool:
@@ -98,6 +100,8 @@ def group_ranges(lines: Sequence[Line]) -> list[tuple[int, int]]:
         first, last = int(match.group(1)), int(match.group(2))
         if _GROUP.search(around) and not _SCORING.search(around) and first < last <= first + 20:
             ranges.append((first, last))
+    if not _SCORING.search(text):
+        ranges += [(int(number), int(number)) for number in _ONE.findall(text)]
     return ranges
 
 
