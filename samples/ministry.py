@@ -18,7 +18,7 @@ from typing import Any
 
 from samples.fonts import BODY_GLYPHS, MARKERS, UNMAPPED_GLYPH
 from samples.key import typeset_key
-from samples.paper import hazards_of, plain_text, scripted_text, typeset_paper
+from samples.paper import hazards_of, plain_text, typeset_paper
 from samples.sittings import Entry, Paper, papers
 from samples.spec import EssayPart, Passage, SectionHeading
 
@@ -58,14 +58,12 @@ def _kinds(paper: Paper) -> tuple[str, ...]:
 # ------------------------------------------------------------------------------------------------------------- truth
 
 
-def true_text(marked: str, *, scripts: bool = False) -> str:
+def true_text(marked: str) -> str:
     """The text that a reader should find: NFC, markup and known private-use glyphs resolved.
-
-    Scripts stand on the base line (103), or as Unicode superscripts and subscripts (10³) when `scripts` is set.
 
     A marker glyph inside a text reads (C), a known body glyph is its character, an unknown one stays as it is.
     """
-    text = scripted_text(marked) if scripts else plain_text(marked)
+    text = plain_text(marked)
     for index, glyph in enumerate(MARKERS):
         text = text.replace(glyph, f"({'ABCDE'[index]})")
     for glyph, char in BODY_GLYPHS.items():
@@ -104,10 +102,6 @@ def _question_truth(paper: Paper, number: int, entry: Entry) -> dict[str, Any]:
         "item": entry.item.item,
         "question": true_text(entry.stem),
         "options": {"ABCDE"[i]: true_text(option) for i, option in enumerate(entry.options)},
-        "scripted": {
-            "question": true_text(entry.stem, scripts=True),
-            "options": {"ABCDE"[i]: true_text(option, scripts=True) for i, option in enumerate(entry.options)},
-        },
         "key": key,
         "accepted": accepted,
         "exclusion": exclusion,

@@ -108,18 +108,15 @@ _GAP = 0.25
 """Distance between Latin and Chinese, in em."""
 
 
-def plain_text(marked: str) -> str:
-    """The text without markup, scripts on the base line: what a reader that ignores size and height sees."""
-    return _MARKUP.sub(lambda m: m[2], marked).replace("\n", "")
-
-
 _RAISED = str.maketrans("0123456789+-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻")
-_LOWERED = str.maketrans("0123456789+-", "₀₁₂₃₄₅₆₇₈₉₊₋")
 
 
-def scripted_text(marked: str) -> str:
-    """The text with scripts as Unicode superscripts and subscripts: what a person reads."""
-    return _MARKUP.sub(lambda m: m[2].translate(_RAISED if m[1] == "^" else _LOWERED), marked).replace("\n", "")
+def plain_text(marked: str) -> str:
+    """The text without markup: raised characters as Unicode superscripts (10³ is not 103), lowered ones as plain (CO2).
+
+    The decision is the platform's (docs/architecture.md, glyphs): a lost superscript changes a value.
+    """
+    return _MARKUP.sub(lambda m: m[2].translate(_RAISED) if m[1] == "^" else m[2], marked).replace("\n", "")
 
 
 def _atoms(marked: str) -> Iterator[Atom]:

@@ -97,7 +97,7 @@ class Paper:
     """科目 on the paper where it differs from the index, e.g. with private-use ㈡."""
     slug: str | None = None
     matched: str | None = None
-    """How the subject is found: 'name', 'head' or None."""
+    """How the subject is found: 'full', 'head' or None (subjects.Assignment.how)."""
     layout: Layout = Layout.PRIVATE_USE
     late: bool = False
     grid: Grid = Grid.ORDINAL
@@ -118,6 +118,11 @@ class Paper:
     def entries(self) -> tuple[Entry, ...]:
         """The questions in printed order."""
         return tuple(part for part in self.parts if isinstance(part, Entry))
+
+    @property
+    def choice_code(self) -> str:
+        """The code of the multiple-choice part: a mixed paper's 乙 has its own (107130/901/0204: 4901 in 90140)."""
+        return next((part.choice_code for part in self.parts if isinstance(part, EssayPart)), self.printed_code)
 
     def paper_spec(self) -> PaperSpec:
         """The question paper to typeset."""
@@ -150,7 +155,7 @@ class Paper:
             KeySpec(
                 name, self.category, self.subject, cells, self.grid, single=len(cells) - multi, multi=multi or None
             ),
-            code="" if self.grid is Grid.ORDINAL else self.printed_code,
+            code="" if self.grid is Grid.ORDINAL else self.choice_code,
             hazards=self.key_hazards - ({Hazard.MISPRINTED_COUNT} if not more else set()),
             **more,  # type: ignore[arg-type]
         )
@@ -224,6 +229,14 @@ _FABLE = Passage(
     ),
 )
 
+_LETTER = Passage(
+    "請依下文回答第{first}題至第{last}題：",
+    (
+        "外婆家門前有一棵老榕樹，樹下擺著一張竹椅。每天傍晚，外婆總坐在那裡剝豆子，等我們放學回來。",
+        "後來我們都離開了村子，竹椅還在，豆子卻沒有人剝了。去年颱風吹倒了榕樹，外婆在電話裡只說：「明年再種一棵。」",
+    ),
+)
+
 _SEASONS = Passage(
     "請依下文回答第{first}題至第{last}題：",
     (
@@ -289,7 +302,7 @@ def _sitting_101(stock: _Stock) -> list[Paper]:
         Paper(
             S101, "101", "一般行政", "0101", "中華民國憲法",
             _insert(stock.bank("constitution", 0, 28), entry("dc-split")), "1101",
-            slug="tw-roc-constitution-bench", matched="name", grid=Grid.QUESTION_NUMBER,
+            slug="tw-roc-constitution-bench", matched="full", grid=Grid.QUESTION_NUMBER,
             paper_hazards=frozenset({H.COMPAT_IDEOGRAPHS, H.HEADER_SWAPPED}),
             key_hazards=frozenset({H.KEY_HEADER_SWAPPED}), also_in=(("102", "人事行政"), ("103", "戶政")),
         ),
@@ -354,12 +367,12 @@ def _sitting_104(stock: _Stock, *, corrected: bool) -> list[Paper]:
     return [
         Paper(
             S104, "401", "圖書資訊管理", "0401", "圖書館學大意", library, "4101",
-            slug="tw-library-science-bench", matched="name", key_hazards=_PRINTED, corrected=corrected,
+            slug="tw-library-science-bench", matched="full", key_hazards=_PRINTED, corrected=corrected,
             paper_hazards=frozenset({H.HEADER_SWAPPED}), extra_rulings=rulings,
         ),
         Paper(
             S104, "402", "資訊處理", "0402", "計算機概要", computing, "4202", slug="tw-computer-science-bench",
-            matched="name", late=True, key_hazards=_PRINTED, corrected=True,
+            matched="full", late=True, key_hazards=_PRINTED, corrected=True,
             paper_hazards=frozenset({H.COMPAT_IDEOGRAPHS}),
         ),
         Paper(
@@ -401,21 +414,23 @@ def _sitting_107(stock: _Stock) -> list[Paper]:
         stock.reprint("chinese", 1, "BDAC", reword=half_width_comma),
         stock.reprint("chinese", 5, "ABCD", key=_wrong(stock.banks["chinese"][5])),
     )
+    letter = [stock.entry("pl-zh-passage-1"), stock.entry("pl-zh-passage-2")]
+    chinese = (*chinese, _numbered(_LETTER, len(chinese) + 1, 2), *letter)
     return [
         Paper(
             S107, "501", "資訊處理", "0501", "計算機概要",
             (*stock.bank("computing", 24, 44), *_entries(stock.numbers[:20])), "5101",
-            slug="tw-computer-science-bench", matched="name", layout=Layout.BRACKETED, late=True,
+            slug="tw-computer-science-bench", matched="full", layout=Layout.BRACKETED, late=True,
             key_hazards=_PRINTED,
         ),
         Paper(
             S107, "502", "司法行政", "0502", "中華民國憲法概要", constitution, "5202",
-            slug="tw-roc-constitution-bench", matched="name", corrected=True,
+            slug="tw-roc-constitution-bench", matched="full", corrected=True,
             key_hazards=_PRINTED | {H.MISPRINTED_COUNT},
         ),
         Paper(
             S107, "503", "教育行政", "0503", "國文", chinese, "5303", slug="tw-chinese-language-bench",
-            matched="name", key_hazards=_PRINTED,
+            matched="full", key_hazards=_PRINTED,
         ),
         Paper(
             S107, "504", "儀器操作", "0504", "樣本儀器操作實務", tuple(_entries(stock.numbers[20:32])), "5404",
@@ -423,11 +438,11 @@ def _sitting_107(stock: _Stock) -> list[Paper]:
         ),
         Paper(
             S107, "505", "圖書資訊管理", "0505", "圖書館學大意", tuple(stock.bank("library", 24, 36)), "5505",
-            slug="tw-library-science-bench", matched="name", key_hazards=_PRINTED, extra_cell="A",
+            slug="tw-library-science-bench", matched="full", key_hazards=_PRINTED, extra_cell="A",
         ),
         Paper(
             S107, "506", "圖書資訊管理", "0506", "圖書館學大意", (), "5606", slug="tw-library-science-bench",
-            matched="name", missing=True,
+            matched="full", missing=True,
         ),
     ]  # fmt: skip
 
@@ -451,11 +466,11 @@ def _sitting_110(stock: _Stock) -> list[Paper]:
     return [
         Paper(
             S110, "601", "資訊處理", "0601", "計算機大意", computing, "6101", slug="tw-computer-science-bench",
-            matched="name", layout=Layout.LETTER_DOT, key_hazards=_PRINTED,
+            matched="full", layout=Layout.LETTER_DOT, key_hazards=_PRINTED,
         ),
         Paper(
             S110, "602", "圖書資訊管理", "0602", "圖書館學大意", library, "6202", slug="tw-library-science-bench",
-            matched="name", late=True, key_hazards=_PRINTED, corrected=True,
+            matched="full", late=True, key_hazards=_PRINTED, corrected=True,
         ),
     ]  # fmt: skip
 
@@ -469,7 +484,7 @@ def _sitting_113(stock: _Stock) -> list[Paper]:
     return [
         Paper(
             S113, "701", "一般行政", "0701", "中華民國憲法大意", parts, "7101", slug="tw-roc-constitution-bench",
-            matched="name", late=True, key_hazards=_PRINTED,
+            matched="full", late=True, key_hazards=_PRINTED,
         ),
     ]  # fmt: skip
 

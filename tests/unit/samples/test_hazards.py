@@ -44,7 +44,7 @@ def faults_of_key(naive: NaiveKey, spec: KeySpec) -> list[str]:
 
 def meant(marked: str) -> str:
     """What a person reads: a raised 3 is no 3, so 10³ must not come out as 103."""
-    return squeeze(true_text(marked, scripts=True))
+    return squeeze(true_text(marked))
 
 
 def squeeze(text: str) -> str:
