@@ -60,6 +60,8 @@ class FaultKind(StrEnum):
     """The ministry's HTML page with status 200."""
     CONTENT_TYPE = "content_type"
     """The right body under `content_type`."""
+    ENCODED = "encoded"
+    """The body under a Content-Encoding that nobody asked for."""
     OVERSIZE = "oversize"
     """The body followed by zeros up to `size` bytes, with its Content-Length."""
     OVERSIZE_UNDECLARED = "oversize_undeclared"
@@ -351,6 +353,9 @@ class _Handler(BaseHTTPRequestHandler):
             self._send(request, answer, half)
         elif fault.kind is FaultKind.CONTENT_TYPE:
             answer.headers["Content-Type"] = fault.content_type
+            self._send(request, answer, body)
+        elif fault.kind is FaultKind.ENCODED:
+            answer.headers["Content-Encoding"] = "gzip"
             self._send(request, answer, body)
         elif fault.kind is FaultKind.OVERSIZE:
             self._send(request, answer, body + bytes(max(0, fault.size - len(body))))

@@ -314,7 +314,7 @@ def _rekeyed(old: IndexRow, new: IndexRow) -> bool:
     return new.has_corrected_key and not old.has_corrected_key
 
 
-class _Refused(Exception):  # noqa: N818 - a finding about a row, not an error of the program
+class _Refused(Exception):
     """A row that is not sound; caught in read_index."""
 
     def __init__(self, problem: Problem, detail: str = "") -> None:

@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
+from functools import lru_cache
 from pathlib import Path
 from typing import Protocol
 
@@ -37,7 +38,7 @@ MAX_DRAINED = 64 * 1024
 """Bytes read of an answer whose body is of no use, so that the connection can be used again."""
 
 
-class RetrievalStopped(Exception):  # noqa: N818 - the crawl stops; often nothing is wrong with the program
+class RetrievalStopped(Exception):
     """Retrieval must not go on: access refused, an answer nobody planned for, a certificate that cannot be verified."""
 
     def __init__(self, url: str, detail: str) -> None:
@@ -58,7 +59,7 @@ class CertificateNotVerified(RetrievalStopped):
         )
 
 
-class GaveUp(Exception):  # noqa: N818 - an outcome of one URL, not an error of the program
+class GaveUp(Exception):
     """Every attempt at one URL failed. `detail` is the last reason."""
 
     def __init__(self, detail: str) -> None:
@@ -148,7 +149,7 @@ class Answer:
     """True when the body is over the cap; what was received of it is of no use."""
 
 
-class _Later(Exception):  # noqa: N818 - caught in PoliteClient.get
+class _Later(Exception):
     """This attempt failed in a way that the next may not. `wait` is what the server asked for, in seconds.
 
     `stop` is True when the URL is not to blame, so that asking for the next one would be rude or useless.
@@ -298,6 +299,7 @@ class PoliteClient:
         return answer
 
 
+@lru_cache(maxsize=4)
 def _tls_context(ca_bundle: Path | None) -> ssl.SSLContext:
     context = ssl.create_default_context()
     if ca_bundle is not None:
