@@ -1,0 +1,73 @@
+"""A task that dies, hangs, raises or eats memory costs itself; the order and the rest stay."""
+
+from __future__ import annotations
+
+import multiprocessing
+import time
+from pathlib import Path
+
+import pytest
+from support.bad_tasks import behave, parse
+
+from opentwbench.exam.model import RejectionReason
+from opentwbench.exam.paper import parse_pairs
+from opentwbench.exam.workers import Lost, run_isolated
+
+
+def run(tasks: list[str], processes: int = 2, seconds: float = 60) -> list[str | Lost]:
+    return list(run_isolated(behave, tasks, lambda task, why: why, processes=processes, seconds=seconds))
+
+
+def test_results_come_in_order() -> None:
+    tasks = [f"task {n}" for n in range(25)]
+    assert run(tasks) == [f"{task} done" for task in tasks]
+    assert run([]) == []
+
+
+def test_a_death_costs_its_own_task() -> None:
+    results = run(["a", "die 1", "b", "raise", "die 2", "c", "grow"])
+    assert [r for r in results if isinstance(r, str)] == ["a done", "b done", "c done"]
+    died, raised, also, grown = (r for r in results if isinstance(r, Lost))
+    assert (died.late, died.detail) == (False, "the worker died (exit code -9)")
+    assert also == died
+    assert raised.detail == "RuntimeError: planted"
+    assert "MemoryError" in grown.detail
+
+
+def test_a_hang_is_bounded() -> None:
+    start = time.monotonic()
+    results = run(["a", "hang", "b", "c"], seconds=4)
+    assert time.monotonic() - start < 40
+    assert [isinstance(r, Lost) for r in results] == [False, True, False, False]
+    assert isinstance(results[1], Lost)
+    assert (results[1].late, results[1].detail) == (True, "no result after 4 s")
+
+
+def test_no_worker_outlives_a_consumer_that_stops() -> None:
+    results = run_isolated(behave, ["a", "b", "hang"], lambda task, why: why, processes=2, seconds=60)
+    assert next(results) == "a done"
+    results.close()
+    assert multiprocessing.active_children() == []
+
+
+@pytest.mark.parametrize("processes", [0, -1])
+def test_fewer_than_one_process_is_an_error(processes: int) -> None:
+    with pytest.raises(ValueError, match="processes"):
+        run(["a"], processes=processes)
+
+
+def test_parse_pairs_keeps_order_and_parses_a_repeated_pair_once() -> None:
+    names = ["a", "die", "b", "a", "hang", "c", "die"]
+    pairs = [(Path(name), Path("key")) for name in names]
+    heard: list[tuple[int, int]] = []
+    records = list(
+        parse_pairs(pairs, 2, seconds=5, parse=parse, progress=lambda done, total: heard.append((done, total)))
+    )
+    assert [record.question_file for record in records] == names
+    reasons = [record.reason for record in records]
+    not_a_pdf, too_large = RejectionReason.NOT_A_PDF, RejectionReason.TOO_LARGE
+    assert reasons == [None, not_a_pdf, None, None, too_large, None, not_a_pdf]
+    assert records[0] is records[3]
+    assert records[1].detail == "the worker died (exit code -9)"
+    assert records[4].detail == "no result after 5 s"
+    assert heard == [(n, 7) for n in range(1, 8)]

@@ -1,0 +1,176 @@
+"""`otb paper` from outside: output shapes, order, exit statuses, hostile lists, pictures."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pymupdf
+import pytest
+from typer.testing import CliRunner
+
+from orchestration.paper_commands import app
+from samples.examples import plain_key, plain_paper
+from samples.key import typeset_key
+from samples.paper import typeset_paper
+from samples.spec import KeySpec
+
+RUN = CliRunner()
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Q.pdf with four questions and K.pdf, its key; the working directory."""
+    plain = plain_key()
+    key = KeySpec(plain.exam_name, plain.category, plain.subject, {1: "B", 2: "C", 3: "A", 4: "B"}, single=4)
+    (tmp_path / "Q.pdf").write_bytes(typeset_paper(plain_paper()))
+    (tmp_path / "K.pdf").write_bytes(typeset_key(key))
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_one_pair_as_json(folder: Path) -> None:
+    result = RUN.invoke(app, ["parse", "Q.pdf", "K.pdf", "--json"])
+    assert result.exit_code == 0, result.stderr
+    lines = result.stdout.splitlines()
+    assert len(lines) == 1
+    report = json.loads(lines[0])
+    assert (report["question_file"], report["key_file"], report["status"]) == ("Q.pdf", "K.pdf", "accepted")
+    assert report["declared"] == {"single": 4, "multi": 0}
+    assert [item["key"] for item in report["items"]] == ["B", "C", "A", "B"]
+    assert report["items"][1]["options"]["C"] == "主記憶體"
+
+
+def test_one_rejected_pair_exits_3(folder: Path) -> None:
+    for arguments in (["--json"], []):
+        result = RUN.invoke(app, ["parse", "absent.pdf", "K.pdf", *arguments])
+        assert result.exit_code == 3
+        assert "not_a_pdf" in result.stdout
+
+
+def test_a_list_gives_one_line_a_pair_in_order(folder: Path) -> None:
+    names = ["Q.pdf", "absent.pdf", "Q.pdf", "K.pdf", ""]
+    rows = "".join(f"{name},K.pdf,note\n" for name in names)
+    (folder / "pairs.csv").write_text("question,key,remark\n" + rows, encoding="utf-8-sig")
+    result = RUN.invoke(app, ["parse", "--pairs", "pairs.csv", "--json", "--processes", "2"])
+    assert result.exit_code == 0, result.stderr
+    reports = [json.loads(line) for line in result.stdout.splitlines()]
+    assert [report["question_file"] for report in reports] == names
+    assert [report["reason"] for report in reports] == [None, "not_a_pdf", None, "no_questions", "not_a_pdf"]
+    strict = RUN.invoke(app, ["parse", "--pairs", "pairs.csv", "--strict"])
+    assert strict.exit_code == 3
+    assert "accepted 2" in strict.stdout
+
+
+def test_relative_paths_start_here_or_at_the_list(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (folder / "pairs.csv").write_text("question,key\nQ.pdf,K.pdf\n")
+    elsewhere = folder / "elsewhere"
+    elsewhere.mkdir()
+    monkeypatch.chdir(elsewhere)
+    result = RUN.invoke(app, ["parse", "--pairs", "../pairs.csv", "--json"])
+    assert json.loads(result.stdout)["status"] == "accepted"
+    (elsewhere / "Q.pdf").write_text("not a paper: the working directory comes first")
+    result = RUN.invoke(app, ["parse", "--pairs", "../pairs.csv", "--json"])
+    assert json.loads(result.stdout)["reason"] == "not_a_pdf"
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (b"q,k\na,b\n", "needs one column question and one key"),
+        (b"question,answer\na,b\n", "needs one column key"),
+        (b"question,question,key\na,b,c\n", "needs one column question"),
+        (b"", "needs one column question"),
+        (b"question,key\nonly-one\n", "row 2 has too few columns"),
+        (b"question,key\n\xff\xfe,b\n", "cannot be read as CSV in UTF-8"),
+    ],
+)
+def test_a_bad_list_exits_2_and_says_why(folder: Path, content: bytes, words: str) -> None:
+    (folder / "pairs.csv").write_bytes(content)
+    result = RUN.invoke(app, ["parse", "--pairs", "pairs.csv", "--json"])
+    assert result.exit_code == 2
+    assert words in result.stderr
+    assert result.stdout == ""
+
+
+@pytest.mark.parametrize("arguments", [["parse"], ["parse", "Q.pdf"], ["parse", "Q.pdf", "K.pdf", "--pairs", "x.csv"]])
+def test_wrong_arguments_exit_2(folder: Path, arguments: list[str]) -> None:
+    assert RUN.invoke(app, arguments).exit_code == 2
+    assert RUN.invoke(app, ["parse", "--pairs", "absent.csv"]).exit_code == 2
+
+
+def test_hostile_names_in_a_list_are_rejected_pairs(folder: Path) -> None:
+    names = ["a\x00b.pdf", "x" * 5000, "\x1b[2J.pdf", "[bold]x[/bold].pdf"]
+    (folder / "pairs.csv").write_text("question,key\n" + "".join(f'"{name}",K.pdf\n' for name in names))
+    result = RUN.invoke(app, ["parse", "--pairs", "pairs.csv", "--json"])
+    assert result.exit_code == 0, result.stderr
+    assert [json.loads(line)["reason"] for line in result.stdout.splitlines()] == ["not_a_pdf"] * len(names)
+    table = RUN.invoke(app, ["parse", "--pairs", "pairs.csv"])
+    assert table.exit_code == 0
+    assert "\x1b[2J" not in table.stdout
+
+
+def test_table_of_one_pair(folder: Path) -> None:
+    result = RUN.invoke(app, ["parse", "Q.pdf", "K.pdf"])
+    assert result.exit_code == 0
+    assert "accepted" in result.stdout
+    assert "usable 4" in result.stdout
+
+
+def test_show_draws_what_was_seen(folder: Path) -> None:
+    plain = RUN.invoke(app, ["show", "Q.pdf", "--out", "plain"])
+    assert plain.exit_code == 0, plain.stderr
+    assert "4 questions read" in plain.stderr
+    assert [path.name for path in (folder / "plain").iterdir()] == ["page_01.png"]
+    one = RUN.invoke(app, ["show", "Q.pdf", "--question", "2", "--out", "one"])
+    assert one.exit_code == 0
+    assert [path.name for path in (folder / "one").iterdir()] == ["question_002_page_01.png"]
+    bare = pymupdf.open("Q.pdf")[0].get_pixmap(dpi=120)
+    many, few = (coloured(folder / name) for name in ("plain/page_01.png", "one/question_002_page_01.png"))
+    assert coloured_pixels(bare) == 0
+    assert 0 < few < many
+
+
+def test_show_draws_the_words_of_a_rejected_paper(folder: Path) -> None:
+    (folder / "cut.pdf").write_bytes((folder / "K.pdf").read_bytes())
+    result = RUN.invoke(app, ["show", "cut.pdf", "--out", "out"])
+    assert result.exit_code == 0
+    assert "rejected" in result.stderr
+    assert "no_questions" in result.stderr
+    bare = pymupdf.open("cut.pdf")[0].get_pixmap(dpi=120)
+    drawn = pymupdf.Pixmap("out/page_01.png")
+    assert (drawn.width, drawn.height) == (bare.width, bare.height)
+    assert drawn.samples != bare.samples
+
+
+def test_show_refuses_what_it_cannot_draw(folder: Path) -> None:
+    (folder / "page.pdf").write_text("<!DOCTYPE html>")
+    assert RUN.invoke(app, ["show", "page.pdf", "--out", "out"]).exit_code == 3
+    missing = RUN.invoke(app, ["show", "Q.pdf", "--question", "9", "--out", "out"])
+    assert missing.exit_code == 2
+    assert "the paper has 1 to 4" in missing.stderr
+    assert not (folder / "out").exists()
+
+
+def coloured(path: Path) -> int:
+    return coloured_pixels(pymupdf.Pixmap(str(path)))
+
+
+def coloured_pixels(picture: pymupdf.Pixmap) -> int:
+    """Pixels that are not grey: the boxes, on a page printed in black."""
+    data, step = picture.samples, picture.n
+    return sum(max(data[i : i + 3]) - min(data[i : i + 3]) > 40 for i in range(0, len(data), step * 3))
+
+
+def test_json_is_alone_on_standard_output_and_survives_any_locale(folder: Path) -> None:
+    command = "from orchestration.paper_commands import app; app()"
+    done = subprocess.run(
+        [sys.executable, "-c", command, "parse", "Q.pdf", "K.pdf", "--json"],
+        capture_output=True,
+        env={"PYTHONPATH": str(Path(__file__).resolve().parents[2]), "LC_ALL": "C", "PYTHONCOERCECLOCALE": "0"},
+        timeout=120,
+        check=True,
+    )
+    assert json.loads(done.stdout.decode("utf-8"))["found"] == 4
