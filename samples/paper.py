@@ -494,7 +494,7 @@ def _computer_head(spec: PaperSpec) -> list[Line]:
     for text in header.exam_lines:
         (line,) = Setter(11.6, 2000, 13.2).set(text, 35.2)
         lines.append(line)
-    for label, value in header.fields:
+    for label, value in (("代號", header.code), *header.fields):
         rows = Setter(9.7, 545, 13.8).set(value, 40 + 9.7 * 5)
         rows[0].runs.insert(0, Run(40, f"{label}：", 9.7, order=2 if swapped else 0))
         lines += rows

@@ -3,6 +3,7 @@
 import csv
 import hashlib
 import json
+import shutil
 import subprocess
 import sys
 from collections import Counter
@@ -175,12 +176,12 @@ def test_a_folder_that_is_not_ours_is_left_alone(tmp_path: Path) -> None:
     assert digests(tmp_path) == {"mine/notes.txt": hashlib.sha256(b"keep").hexdigest()}
 
 
-def test_the_command_replaces_an_older_sample(tmp_path: Path) -> None:
+def test_the_command_replaces_an_older_sample(second_day: Path, tmp_path: Path) -> None:
     out = tmp_path / "mirror"
-    for day in ("2", "1"):
-        command = [sys.executable, "-m", "samples", "build", str(out), "--day", day]
-        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stderr
+    shutil.copytree(second_day, out)
+    command = [sys.executable, "-m", "samples", "build", str(out)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout.strip()) == (0, f"16 papers in {out}"), done.stderr
     assert truth_of(out)["day"] == 1
     assert not (out / "files/113805").exists()
     assert [path.name for path in tmp_path.iterdir()] == ["mirror"]
