@@ -191,6 +191,9 @@ class QuestionPaper:
     """First and last question of the multi-select section where its heading prints them (第61題至第70題)."""
     unexplained: Mapping[int, str] = field(default_factory=dict)
     """Page -> text inside the question area that the reader gave to no question (passages, section headings apart)."""
+    characters: Mapping[str, int] = field(default_factory=dict)
+    """Printed characters of the question area by what they were read as: number, marker, stem, option, label (of a
+    figure), heading, passage, unexplained; `printed` is the area's own total, so the others sum to it."""
 
 
 @dataclass(frozen=True, slots=True)

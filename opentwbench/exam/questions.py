@@ -8,13 +8,14 @@ options cannot be read with confidence is rejected; a question that cannot be sh
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from opentwbench.exam.figures import at, encloses, figures, grow
 from opentwbench.exam.glyphs import MARKERS, normalise, unmapped
-from opentwbench.exam.layout import Line, Page, Span, read_pages
+from opentwbench.exam.layout import BLANK, Line, Page, Span, read_pages
 from opentwbench.exam.markers import PICTURES, WIDEST_PICTURE, cut, layout_of, lift
 from opentwbench.exam.model import (
     LETTERS,
@@ -45,6 +46,9 @@ Piece = tuple[Span, int]
 LONGEST_LABEL = 8
 """Characters of the longest label of a figure; longer text in a figure's area is a sentence (or a table's cell)."""
 
+MOST_UNEXPLAINED = 0.02
+"""A paper is refused when a larger share of its question area belongs to no question, heading, passage or figure."""
+
 ROW_GAP = 0.5
 """A marker opens an option when this share of the type size stands free before it, or when it opens its line."""
 
@@ -65,9 +69,12 @@ class _Draft:
     q_no: int
     page: int
     number: Region
+    number_characters: int
     rows: dict[str, list[list[Piece]]] = field(default_factory=dict)
     regions: list[Region] = field(default_factory=list)
     outside: list[Line] = field(default_factory=list)
+    labels: list[Span] = field(default_factory=list)
+    markers: int = 0
     findings: set[Exclusion] = field(default_factory=set)
 
     def add(self, part: str, line: Line, pieces: Sequence[Piece]) -> None:
@@ -110,6 +117,8 @@ def read_questions(path: Path) -> QuestionPaper:
     before = body[: openings[0].line]
     drafts = _Reader(name, layout, body, pages, columns).drafts(openings)
     _mark_groups(before, drafts)
+    characters = _account_characters(body[openings[0].line :], drafts)
+    _reject_unread(name, characters, drafts)
     between = [*before, *(line for draft in drafts for line in draft.outside)]
     return QuestionPaper(
         file=name,
@@ -120,6 +129,7 @@ def read_questions(path: Path) -> QuestionPaper:
         declared_count=declared_count([*preamble, *before]),
         multi_select_range=multi_select_range(between),
         unexplained=_unexplained(drafts),
+        characters=characters,
     )
 
 
@@ -151,13 +161,15 @@ class _Reader:
         lines = self.lines[opening.line : end]
         first = lines[0]
         number = cut(first.spans[0], 0, opening.characters)
-        draft = _Draft(opening.number, first.page, Region(first.page, number.box, "number"))
+        region = Region(first.page, number.box, "number")
+        draft = _Draft(opening.number, first.page, region, _printed(number))
         rows: list[list[Piece]] = [list(zip(line.spans, line.shifts, strict=True)) for line in lines]
         rest = first.spans[0].text[opening.characters :]
         rows[0] = ([(cut(first.spans[0], opening.characters), 0)] if rest.strip() else []) + rows[0][1:]
         if self.layout == PICTURES:
             rows = self._letter_pictures(draft, lines, rows)
         markers = self._place_markers(draft, lines, rows)
+        draft.markers = 0 if self.layout == PICTURES else len(markers)
         self._share(draft, lines, rows, markers)
         self._look_at_figures(draft, lines, end)
         return draft
@@ -250,6 +262,7 @@ class _Reader:
             for part, page, i, row in _rows_with_pages(draft):
                 kept, labels = _without_labels(row, areas[page], opens_option=part != "stem" and i == 0)
                 draft.rows[part][i] = kept
+                draft.labels += labels
                 areas[page] = [grow(area, labels) for area in areas[page]]
 
     def _areas(self, draft: _Draft, lines: Sequence[Line], end: int) -> dict[int, list[Box]]:
@@ -406,9 +419,52 @@ def _unexplained(drafts: Sequence[_Draft]) -> dict[int, str]:
     """Page -> text behind a question's last option that is neither a section heading nor a passage."""
     left: dict[int, str] = {}
     for draft in drafts:
-        text = " ".join(normalise(line.text) for line in draft.outside)
-        if not text or is_section(text) or group_ranges(draft.outside):
-            continue
-        for line in draft.outside:
-            left[line.page] = (left.get(line.page, "") + " " + normalise(line.text)).strip()
+        if _kind_of_outside(draft.outside) == "unexplained":
+            for line in draft.outside:
+                left[line.page] = (left.get(line.page, "") + " " + normalise(line.text)).strip()
     return left
+
+
+def _kind_of_outside(lines: Sequence[Line]) -> str:
+    """What the lines behind a question's last option are: a heading, a passage, or unexplained."""
+    if group_ranges(lines):
+        return "passage"
+    text = " ".join(normalise(line.text) for line in lines)
+    return "heading" if is_section(text) else "unexplained"
+
+
+def _account_characters(lines: Sequence[Line], drafts: Sequence[_Draft]) -> dict[str, int]:
+    """Printed characters of the question area by what they were read as, and their own total as `printed`.
+
+    The total is counted from the lines, the classes from what the questions hold: a character lost or doubled between
+    the two shows as a difference.
+    """
+    counts: Counter[str] = Counter(printed=sum(_printed(span) for line in lines for span in line.spans))
+    for draft in drafts:
+        counts["number"] += draft.number_characters
+        counts["marker"] += draft.markers
+        counts["label"] += sum(_printed(span) for span in draft.labels)
+        counts[_kind_of_outside(draft.outside)] += sum(_printed(s) for line in draft.outside for s in line.spans)
+        for part, rows in draft.rows.items():
+            counts["stem" if part == "stem" else "option"] += sum(_printed(s) for row in rows for s, _ in row)
+    return dict(counts)
+
+
+def _printed(span: Span) -> int:
+    """Characters of the text layer in a span: blanks, and what the reader itself wrote in, do not count."""
+    return 0 if not span.font else sum(1 for c in span.text.replace(BLANK, "") if not c.isspace())
+
+
+def _reject_unread(name: str, characters: Mapping[str, int], drafts: Sequence[_Draft]) -> None:
+    """Reject a paper of whose question area too much is unexplained, or where characters were lost or read twice."""
+    read = sum(count for kind, count in characters.items() if kind != "printed")
+    printed = characters["printed"]
+    if read != printed:
+        detail = f"{printed} characters are printed in the question area, {read} were read"
+        raise PaperRejected(RejectionReason.NUMBERING_BROKEN, detail, file=name)
+    left = characters.get("unexplained", 0)
+    if left > MOST_UNEXPLAINED * printed:
+        draft = next(d for d in drafts if d.outside and _kind_of_outside(d.outside) == "unexplained")
+        detail = f"{left} of {printed} characters stand outside every question"
+        page = draft.outside[0].page
+        raise PaperRejected(RejectionReason.NUMBERING_BROKEN, detail, file=name, page=page, q_no=draft.q_no)

@@ -93,7 +93,7 @@ def is_section(text: str) -> bool:
 
 def group_ranges(lines: Sequence[Line]) -> list[tuple[int, int]]:
     """(first, last) question of every passage or case that the lines announce; scoring notes are none."""
-    text = " ".join(normalise(line.text) for line in lines)
+    text = "".join(normalise(line.text) for line in lines)
     ranges = []
     for match in _RANGE.finditer(text):
         around = text[max(0, match.start() - 30) : match.end() + 30]

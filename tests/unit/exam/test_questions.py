@@ -1,5 +1,6 @@
 """The question reader on typeset papers: every hazard is read right, every planted fault is refused."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ from samples import defects
 from samples.examples import paper_with, plain_paper
 from samples.ministry import true_text
 from samples.paper import typeset_paper
-from samples.spec import KEY_HAZARDS, Hazard, Layout, PaperSpec
+from samples.spec import KEY_HAZARDS, Hazard, Layout, PaperSpec, Passage
 
 NOT_TEXT = {Hazard.DRAWN_OPTIONS}
 PAPER_HAZARDS = [hazard for hazard in Hazard if hazard not in KEY_HAZARDS]
@@ -67,6 +68,23 @@ def test_what_only_the_page_shows_is_found(tmp_path: Path) -> None:
     assert [q.q_no for q in cloze.questions if Exclusion.PASSAGE_GROUP in q.findings] == [5, 6]
     section = read(paper_with(Hazard.SECTION_AFTER_D), tmp_path)
     assert section.multi_select_range == (4, 4)
+
+
+@pytest.mark.parametrize("hazard", PAPER_HAZARDS)
+def test_every_character_is_accounted_for_once(hazard: Hazard, tmp_path: Path) -> None:
+    characters = dict(read(paper_with(hazard), tmp_path).characters)
+    printed = characters.pop("printed")
+    assert sum(characters.values()) == printed > 50
+    assert characters.get("unexplained", 0) == 0
+
+
+def test_text_that_belongs_to_nothing_refuses_the_paper(tmp_path: Path) -> None:
+    plain = plain_paper()
+    stray = Passage("庫存盤點紀錄如後", ("這一段文字不屬於任何題目，也沒有說明用途。",))
+    spec = replace(plain, blocks=(*plain.blocks[:3], stray, *plain.blocks[3:]))
+    with pytest.raises(PaperRejected, match="stand outside every question") as refused:
+        read(spec, tmp_path)
+    assert (refused.value.page, refused.value.q_no) == (1, 3)
 
 
 def test_regions_name_every_part(tmp_path: Path) -> None:
