@@ -5,11 +5,15 @@ What belongs here: the configured forms that Dagster shows and validates. What d
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import dagster as dg
 from pydantic import Field
 
+from opentwbench.dataset.model import Withdrawal
+from opentwbench.exam.exclusion_lists import Lists, read_foreign_list, read_id_list
+from opentwbench.exam.model import Exclusion
 from resources.store import Store
 
 
@@ -31,12 +35,34 @@ class ParsingSettings(dg.ConfigurableResource):
 
     processes: int = Field(default=0, ge=0, description="Parsing processes; 0 means one a core")
 
+    @property
+    def workers(self) -> int:
+        """The number of processes, at least one."""
+        return self.processes or os.cpu_count() or 1
 
-class ExclusionSettings(dg.ConfigurableResource):
-    """Lists that take items out of publication. An empty path means not applied, and every report says so."""
 
-    legal_benchmark: str = Field(default="", description="tw-legal-benchmark-v2 (CSV, JSONL or Parquet)")
-    tmmlu: str = Field(default="", description="TMMLU+ (CSV, JSONL or Parquet, or a folder of them)")
-    maintainer: str = Field(
-        default="", description="Item ids that a maintainer excluded: item_id, reason, date, evidence"
-    )
+class ListSettings(dg.ConfigurableResource):
+    """Lists that take items out. An empty path means not applied, and every card and report says so."""
+
+    legal_benchmark: str = Field(default="", description="tw-legal-benchmark-v2: CSV, JSONL, Parquet or a folder")
+    tmmlu: str = Field(default="", description="TMMLU+: CSV, JSONL, Parquet or a folder")
+    maintainer: str = Field(default="", description="JSONL of items a maintainer excluded: id, reason, date, evidence")
+    withdrawn: str = Field(default="", description="JSONL of items that stay published but leave the scored set")
+
+    def lists(self) -> Lists:
+        """Everything that may leave an item out of publication."""
+        return Lists(
+            foreign=(
+                read_foreign_list(Exclusion.IN_LEGAL_BENCHMARK_V2, _path(self.legal_benchmark)),
+                read_foreign_list(Exclusion.IN_TMMLU_PLUS, _path(self.tmmlu)),
+            ),
+            maintainer=read_id_list(_path(self.maintainer)),
+        )
+
+    def withdrawals(self) -> dict[str, Withdrawal]:
+        """Items that leave the scored set, by id."""
+        return read_id_list(_path(self.withdrawn))
+
+
+def _path(text: str) -> Path | None:
+    return Path(text) if text else None

@@ -90,7 +90,11 @@ class Store:
         return f"publications/{_name(slug)}"
 
     def release(self) -> str:
-        """The verdict of the suite over the whole release."""
+        """The accounts and figures of all subjects together."""
+        return "release/release.json"
+
+    def release_suite(self) -> str:
+        """The verdict of the row contract's suite over the whole release."""
         return "release/release_suite.json"
 
     # -- reading ----------------------------------------------------------------------------------------------------
@@ -137,17 +141,20 @@ class Store:
 
     # -- writing ----------------------------------------------------------------------------------------------------
 
-    def write(self, path: str, data: bytes) -> None:
-        """Put one product in place, whole or not at all."""
+    def write(self, path: str, data: bytes) -> bool:
+        """Put one product in place, whole or not at all; False, and nothing written, when it holds these bytes."""
+        if self.exists(path) and self.read(path) == data:
+            return False
         if self.is_local:
             write_file(Path(self._at(path)), data)
         else:
             self._fs.makedirs(os.path.dirname(self._at(path)), exist_ok=True)  # noqa: PTH120 - a URL, no local path
             self._fs.pipe_file(self._at(path), data)
+        return True
 
-    def write_json(self, path: str, value: Any) -> None:
-        """Put one JSON product in place: keys sorted, so that equal values are equal bytes."""
-        self.write(path, (json.dumps(value, ensure_ascii=False, sort_keys=True, indent=1) + "\n").encode())
+    def write_json(self, path: str, value: Any) -> bool:
+        """Put one JSON product in place: keys sorted, so that equal values are equal bytes. False when unchanged."""
+        return self.write(path, (json.dumps(value, ensure_ascii=False, sort_keys=True, indent=1) + "\n").encode())
 
     def remove(self, path: str) -> None:
         """Take one product away; nothing happens when it is not there."""

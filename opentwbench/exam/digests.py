@@ -31,6 +31,11 @@ class Changes:
         """Keys that need work again: added or changed."""
         return tuple(sorted((*self.added, *self.changed)))
 
+    @property
+    def differing(self) -> tuple[str, ...]:
+        """Every key that is not the same on both sides: added, changed or vanished."""
+        return tuple(sorted((*self.added, *self.changed, *self.vanished)))
+
 
 def digest(parts: Iterable[bytes]) -> str:
     """Sha256 over parts with their lengths, so that no two sequences of parts run into one another."""

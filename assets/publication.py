@@ -1,0 +1,46 @@
+"""Publication of a subject and the figures of the whole release.
+
+The gate is `dataset.publication.publish`: it recomputes hashes and demands a passing verdict of every check over
+exactly these bytes, also when the asset is started alone, by hand, for one partition: blocking by Dagster acts inside
+one run only.
+"""
+
+import dagster as dg
+
+from assets import metadata
+from assets.exam import subject_dataset
+from opentwbench.dataset.publication import PublicationRefused, publish
+from resources import exam_products as products
+from resources.partitions import subjects
+from resources.publication import PublicationResource
+from resources.settings import ListSettings, StoreResource
+
+
+@dg.asset(group_name="publication", kinds={"jsonl", "csv"}, partitions_def=subjects, deps=[subject_dataset])
+def subject_publication(
+    context: dg.AssetExecutionContext, store: StoreResource, target: PublicationResource
+) -> dg.MaterializeResult:
+    """Exactly the bytes of the data set that every blocking check passed, at the publication target."""
+    slug, place = context.partition_key, store.open()
+    public = target.open(place)
+    try:
+        with place.folder(place.dataset(slug)) as folder, public.folder(public.publication(slug), write=True) as out:
+            published = publish(folder, products.verdicts(place, slug), out)
+    except PublicationRefused as refused:
+        raise dg.Failure(f"{slug} is not published: {refused}", allow_retries=False) from refused
+    return dg.MaterializeResult(metadata=metadata.of_publication(published))
+
+
+@dg.asset(
+    group_name="publication",
+    kinds={"json"},
+    deps=[dg.AssetDep(subject_publication, partition_mapping=dg.AllPartitionMapping())],
+)
+def exam_release(store: StoreResource, target: PublicationResource, lists: ListSettings) -> dg.MaterializeResult:
+    """The accounts of all subjects together: where every printed question went, and where every subject stands."""
+    place = store.open()
+    record = products.write_release(place, target.open(place), lists.withdrawals())
+    return dg.MaterializeResult(metadata=metadata.of_release(record))
+
+
+ASSETS = (subject_publication, exam_release)

@@ -1,0 +1,331 @@
+"""The exam track's products in the store: written, read back, and told current from stale.
+
+What belongs here: which file holds what, and what each was made from. What does not: how one is made (the library)
+and when it is made (assets, build). A product is current when the digest of what it was made from is recorded beside it
+and still holds; nothing is believed that a kill could have left half-done, because the record is written last.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, replace
+from hashlib import sha256
+from typing import Any
+
+from opentwbench.dataset.files import JSONL_NAME, read_jsonl
+from opentwbench.dataset.manifest import MANIFEST_NAME, Written, read_manifest, write_dataset
+from opentwbench.dataset.model import DatasetError, Withdrawal
+from opentwbench.dataset.publication import Verdict, folder_hashes
+from opentwbench.dataset.validators import BLOCKING_CHECKS
+from opentwbench.exam.accounting import Accounting, over_all
+from opentwbench.exam.digests import code_digest, digest, merge, parser_digest
+from opentwbench.exam.exclusion_lists import Lists
+from opentwbench.exam.index import Index, read_index
+from opentwbench.exam.items import NO_SUBJECT
+from opentwbench.exam.model import RejectionReason
+from opentwbench.exam.release import Settled, code_version, dataset_of, matching, scope_digests, sum_of_matchings
+from opentwbench.exam.sitting import RowRecord, from_line, to_line
+from opentwbench.exam.subjects import REGISTRY, Subject
+from resources.store import Store
+
+PUBLISHED, WITHHELD, NO_SOURCE, UNFINISHED = "published", "withheld", "no source", "unfinished"
+"""What can be said of a subject: its bytes are out; a check stands against them; it has no paper; work remains."""
+
+
+# -- the index --------------------------------------------------------------------------------------------------------
+
+
+def write_index(store: Store, data: bytes) -> Index:
+    """Keep the index last seen with its digests and counts; raises IndexFormatError before anything is written."""
+    index = read_index(data, "index.csv")
+    store.write(store.index_csv(), data)
+    store.write_json(store.index_record(), index_record(index))
+    return index
+
+
+def index_record(index: Index) -> dict[str, Any]:
+    """Digests and counts of an index; `years` are digests of the keyed rows, the ones that papers are made from."""
+    return {
+        "digest": index.digest(),
+        "years": keyed_years(index),
+        "counts": index.counts(),
+        "problems": [asdict(problem) for problem in index.problems],
+    }
+
+
+def keyed_years(index: Index) -> dict[str, str]:
+    """Year (as text) -> digest of its keyed rows."""
+    keyed = replace(index, rows=index.keyed(), problems=())
+    return {str(year): found for year, found in keyed.year_digests().items()}
+
+
+def stored_index(store: Store) -> Index:
+    """The index last seen; raises StoreError when there is none."""
+    return read_index(store.read(store.index_csv()), store.index_csv())
+
+
+# -- papers of a year -------------------------------------------------------------------------------------------------
+
+
+def write_year(
+    store: Store, year: int, records: Iterable[RowRecord], rows: str, failed: Iterable[str]
+) -> dict[str, Any]:
+    """Keep the records of one sitting year; returns the record beside them.
+
+    `rows` is the digest of its index rows, `failed` the URLs that gave no whole answer: such a year is asked for again.
+    """
+    kept = list(records)
+    lines = b"".join(to_line(record) + b"\n" for record in kept)
+    store.write(store.papers(year), lines)
+    record = {
+        "rows": rows,
+        "parser": parser_digest(),
+        "failed": sorted(failed),
+        "sha256": sha256(lines).hexdigest(),
+        "subjects": scope_digests(kept),
+        "counts": year_counts(kept),
+        "rejected": [rejection_of(each) for each in kept if not each.record.accepted],
+        "matching": matching(kept).to_json(),
+    }
+    store.write_json(store.papers_record(year), record)
+    return record
+
+
+def year_counts(records: Iterable[RowRecord]) -> dict[str, int]:
+    """Index rows, distinct pairs, accepted and rejected rows, printed questions of one year."""
+    kept = list(records)
+    accepted = [each for each in kept if each.record.accepted]
+    return {
+        "rows": len(kept),
+        "pairs": len({each.hashes.pair for each in kept}),
+        "accepted": len(accepted),
+        "rejected": len(kept) - len(accepted),
+        "printed": sum(each.record.found for each in accepted),
+    }
+
+
+def rejection_of(each: RowRecord) -> dict[str, Any]:
+    """One rejected row: which paper, why, and where in it."""
+    record = each.record
+    reason = record.reason.value if record.reason else RejectionReason.NO_QUESTIONS.value
+    return {
+        "paper_id": each.row.paper_id,
+        "subject": each.row.subject_name,
+        "file": record.question_file,
+        "key": record.key_file,
+        "reason": reason,
+        "detail": record.detail,
+        "page": record.page,
+        "q_no": record.q_no,
+    }
+
+
+def stale_years(store: Store, years: Mapping[str, str]) -> list[int]:
+    """Years whose papers must be looked at (again): rows or parser changed, a file failed, or all rows vanished."""
+    wanted = {int(year): rows for year, rows in years.items()}
+    stale = [year for year, rows in wanted.items() if not _year_is_current(store, year, rows)]
+    # A year that left the index is rewritten as empty once.
+    stale += [year for year in store.years() if year not in wanted and not _year_is_current(store, year, "")]
+    return sorted(stale)
+
+
+def _year_is_current(store: Store, year: int, rows: str) -> bool:
+    record = store.read_json_or_none(store.papers_record(year))
+    return (
+        record is not None
+        and (record["rows"], record["parser"], record["failed"]) == (rows, parser_digest(), [])
+        and record["sha256"] == _hash_of(store, store.papers(year))
+    )
+
+
+def year_records(store: Store) -> list[dict[str, Any]]:
+    """The records of every year that has papers, ascending."""
+    found = (store.read_json_or_none(store.papers_record(year)) for year in store.years())
+    return [record for record in found if record is not None]
+
+
+def row_records(store: Store) -> Iterator[RowRecord]:
+    """Every index row of every year with its parse record."""
+    for year in store.years():
+        yield from (from_line(line) for line in store.lines(store.papers(year)))
+
+
+# -- items of a subject -----------------------------------------------------------------------------------------------
+
+
+def lists_digest(lists: Lists) -> str:
+    """Digest of everything the lists say."""
+    foreign = sorted(
+        (each.exclusion.value, each.applied, each.rows, sorted(each.fingerprints)) for each in lists.foreign
+    )
+    own = sorted((key, entry.to_json()) for key, entry in lists.maintainer.items())
+    return digest([json.dumps([foreign, own], sort_keys=True).encode()])
+
+
+def items_inputs(store: Store, lists: Lists) -> dict[str, str]:
+    """Scope (slug or no_subject) -> digest of what its items are made from: its papers, the lists, the code."""
+    papers = merge(record["subjects"] for record in year_records(store))
+    common = [lists_digest(lists).encode(), code_digest().encode()]
+    return {scope: digest([papers.get(scope, "").encode(), *common]) for scope in (*REGISTRY, NO_SUBJECT)}
+
+
+def write_items(store: Store, settled: Settled, shared: int, inputs: str) -> dict[str, Any]:
+    """Keep the items of one scope and their record; returns the record."""
+    lines = settled.lines()
+    store.write(store.items(settled.scope), lines)
+    record = {**settled.record(shared), "inputs": inputs, "sha256": sha256(lines).hexdigest()}
+    store.write_json(store.accounting(settled.scope), record)
+    return record
+
+
+def stale_items(store: Store, inputs: Mapping[str, str]) -> list[str]:
+    """Scopes whose items were made from something else, or whose file is not the recorded one."""
+    return [scope for scope, wanted in inputs.items() if not _items_are_current(store, scope, wanted)]
+
+
+def _items_are_current(store: Store, scope: str, wanted: str) -> bool:
+    record = store.read_json_or_none(store.accounting(scope))
+    return record is not None and record["inputs"] == wanted and record["sha256"] == _hash_of(store, store.items(scope))
+
+
+# -- data set, verdicts, publication ----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class SubjectState:
+    """Where a subject stands. `against` says what withholds it, one entry a check that did not pass."""
+
+    slug: str
+    state: str
+    items: int = 0
+    version: str = ""
+    against: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+
+def dataset_inputs(store: Store, slug: str, withdrawals: Mapping[str, Withdrawal]) -> dict[str, str]:
+    """What a data set is made from: hashes of items and record, the code, the withdrawals of the subject."""
+    own = [entry.to_json() for key, entry in sorted(withdrawals.items()) if _is_of(key, REGISTRY[slug])]
+    return {
+        "items": _hash_of(store, store.items(slug)),
+        "figures": figures_digest(store, slug),
+        "code": code_version(),
+        "withdrawals": digest([json.dumps(own, sort_keys=True).encode()]),
+    }
+
+
+def _is_of(item_id: str, subject: Subject) -> bool:
+    return item_id.rpartition("-")[0] == subject.key
+
+
+def figures_digest(store: Store, slug: str) -> str:
+    """Digest of a subject's items and figures without what only says where they came from; '' before there are any."""
+    record = store.read_json_or_none(store.accounting(slug))
+    if record is None:
+        return ""
+    return digest([json.dumps({**record, "inputs": ""}, sort_keys=True).encode()])
+
+
+def has_source(store: Store, slug: str) -> bool:
+    """Whether any index row belongs to the subject; raises StoreError when its items were never made."""
+    return bool(store.read_json(store.accounting(slug))["has_source"])
+
+
+def build_dataset(store: Store, slug: str, withdrawals: Mapping[str, Withdrawal]) -> Written | None:
+    """Write the data-set folder of a subject from its items; None, and nothing written, when it never had a paper.
+
+    A subject whose papers all vanished gets an empty data set: its changelog names what is gone, no check passes on it.
+    """
+    if not has_source(store, slug) and not store.exists(store.dataset(slug)):
+        return None
+    record = store.read_json(store.accounting(slug))
+    dataset = dataset_of(REGISTRY[slug], store.lines(store.items(slug)), record, withdrawals)
+    inputs = dataset_inputs(store, slug, withdrawals)
+    with store.folder(store.dataset(slug), write=True) as folder:
+        written = write_dataset(dataset, folder)
+        hashes = folder_hashes(folder)
+    store.write_json(store.dataset_record(slug), {"inputs": inputs, "files": hashes})
+    return written
+
+
+def verdicts(store: Store, slug: str) -> list[Verdict]:
+    """The stored verdicts of a subject's blocking checks, those that are there, in the order of the checks."""
+    found = (store.read_json_or_none(store.verdict(slug, check)) for check in BLOCKING_CHECKS)
+    return [Verdict.from_json(record) for record in found if record is not None]
+
+
+def subject_state(store: Store, public: Store, slug: str, withdrawals: Mapping[str, Withdrawal]) -> SubjectState:
+    """Where a subject stands, decided from the bytes themselves: nothing is believed because it was once recorded.
+
+    `public` is where publications are kept.
+    """
+    if not has_source(store, slug) and not store.exists(store.dataset(slug)):
+        return SubjectState(slug, NO_SOURCE)
+    record = store.read_json_or_none(store.dataset_record(slug))
+    if record is None or record["inputs"] != dataset_inputs(store, slug, withdrawals):
+        return SubjectState(slug, UNFINISHED)
+    try:
+        with store.folder(store.dataset(slug)) as folder:
+            hashes = folder_hashes(folder)
+            manifest = read_manifest(folder)
+    except DatasetError:
+        return SubjectState(slug, UNFINISHED)
+    given = {verdict.check: verdict for verdict in verdicts(store, slug)}
+    if record["files"] != hashes or any(c not in given or given[c].files != hashes for c in BLOCKING_CHECKS):
+        return SubjectState(slug, UNFINISHED)
+    items, version = int(manifest["counts"]["items"]), str(manifest["version"])
+    against = tuple(f"{v.check}: {v.detail}" for v in given.values() if not v.passed)
+    warned = tuple(f"{v.check}: {v.detail}" for v in given.values() if v.warned)
+    if not has_source(store, slug):
+        return SubjectState(slug, NO_SOURCE, items, version, against)
+    if against:
+        return SubjectState(slug, WITHHELD, items, version, against, warned)
+    state = PUBLISHED if _is_published(public, slug, hashes) else UNFINISHED
+    return SubjectState(slug, state, items, version, (), warned)
+
+
+def _is_published(public: Store, slug: str, judged: Mapping[str, str]) -> bool:
+    """Whether the published folder holds exactly these bytes, with the manifest made from theirs."""
+    try:
+        with public.folder(public.publication(slug)) as folder:
+            found, manifest = folder_hashes(folder), read_manifest(folder)
+    except DatasetError:
+        return False
+    same = all(found[name] == expected for name, expected in judged.items() if name != MANIFEST_NAME)
+    return same and manifest.get("judged_manifest_sha256") == judged[MANIFEST_NAME]
+
+
+def _hash_of(store: Store, path: str) -> str:
+    """Sha256 of a product, '' when it is not there."""
+    return sha256(store.read(path)).hexdigest() if store.exists(path) else ""
+
+
+# -- the release ------------------------------------------------------------------------------------------------------
+
+
+def write_release(store: Store, public: Store, withdrawals: Mapping[str, Withdrawal]) -> dict[str, Any]:
+    """Keep the accounts of all scopes together and the state of every subject; returns the record."""
+    years = year_records(store)
+    scopes = (*REGISTRY, NO_SUBJECT)
+    parts = [Accounting.from_json(store.read_json(store.accounting(scope))["accounting"]) for scope in scopes]
+    whole = over_all(parts, sum(record["counts"]["printed"] for record in years))
+    states = [subject_state(store, public, slug, withdrawals) for slug in REGISTRY]
+    record = {
+        "table": [list(line) for line in whole.table()],
+        "closes": whole.closes(),
+        "parse_caused": {exclusion.value: count for exclusion, count in whole.parse_caused.items()},
+        "parse_caused_share": whole.parse_caused_share,
+        "subjects": {state.slug: asdict(state) for state in states},
+        "matching": sum_of_matchings(record["matching"] for record in years),
+        "rejected": [rejection for record in years for rejection in record["rejected"]],
+    }
+    store.write_json(store.release(), record)
+    return record
+
+
+def release_rows(store: Store, public: Store) -> Iterator[dict[str, Any]]:
+    """Every published row of every subject, from the published files."""
+    for slug in public.slugs("publications"):
+        with public.folder(public.publication(slug)) as folder:
+            yield from read_jsonl(folder / JSONL_NAME)
