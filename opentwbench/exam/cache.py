@@ -149,6 +149,8 @@ class Cache:
     def close(self) -> None:
         """Give the lock back."""
         if self._lock is not None:
+            # Closing alone would leave it with a forked child that has not run its hook yet.
+            fcntl.flock(self._lock, fcntl.LOCK_UN)
             self._lock.close()
             self._lock = None
 
@@ -218,6 +220,8 @@ _SHA256 = re.compile(r"(?:[0-9a-f]{64})?\Z", re.ASCII)
 
 def _parse_record(data: bytes, url: str) -> Record:
     """The record in these bytes. Raises ValueError when it is none, or one of another URL."""
+    if len(data) > MAX_RECORD_BYTES:
+        raise ValueError("too large for a record")
     found = json.loads(data)
     if not isinstance(found, dict) or {name: type(value) for name, value in found.items()} != _FIELDS:
         raise ValueError("not a record")
