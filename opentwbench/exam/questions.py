@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from opentwbench.exam.figures import at, encloses, figures, grow
@@ -28,6 +28,7 @@ from opentwbench.exam.model import (
     RejectionReason,
 )
 from opentwbench.exam.numbering import Opening, find_openings, option_columns, write_pictured_numbers
+from opentwbench.exam.pictures import PicturedMarker, first_misfit
 from opentwbench.exam.reading import read_text
 from opentwbench.exam.sections import (
     content_lines,
@@ -75,6 +76,7 @@ class _Draft:
     outside: list[Line] = field(default_factory=list)
     labels: list[Span] = field(default_factory=list)
     markers: int = 0
+    pictures: list[PicturedMarker] = field(default_factory=list)
     findings: set[Exclusion] = field(default_factory=set)
 
     def add(self, part: str, line: Line, pieces: Sequence[Piece]) -> None:
@@ -116,6 +118,7 @@ def read_questions(path: Path) -> QuestionPaper:
         openings = find_openings(body, columns, name)
     before = body[: openings[0].line]
     drafts = _Reader(name, layout, body, pages, columns).drafts(openings)
+    _check_pictures(path, drafts)
     _mark_groups(before, drafts)
     characters = _account_characters(body[openings[0].line :], drafts)
     _reject_unread(name, characters, drafts)
@@ -190,7 +193,8 @@ class _Reader:
                 if span.text in MARKERS:
                     if count == len(LETTERS):
                         raise self._reject(draft, "more pictured markers than letters")
-                    span = Span(span.x0, span.y0, span.x1, span.y1, span.base, span.size, "", chr(0xE18C + count))
+                    draft.pictures.append(PicturedMarker(line.page, span.box, draft.q_no, LETTERS[count]))
+                    span = replace(span, text=chr(0xE18C + count))
                     count += 1
                 pieces.append((span, shift))
             lettered.append(pieces)
@@ -317,6 +321,15 @@ def _chunks(row: Sequence[Piece]) -> list[list[Piece]]:
         if span.text.strip():
             right = span.x1
     return chunks
+
+
+def _check_pictures(path: Path, drafts: Sequence[_Draft]) -> None:
+    """Reject a paper whose pictured markers do not sort into letters the way the reader gave them out."""
+    misfit = first_misfit(path, [marker for draft in drafts for marker in draft.pictures])
+    if misfit:
+        detail = f"the picture read as marker {misfit.letter} looks like another letter's"
+        reason = RejectionReason.OPTIONS_INCOMPLETE
+        raise PaperRejected(reason, detail, file=path.name, page=misfit.page, q_no=misfit.q_no)
 
 
 def _all_markers(lines: Sequence[Line], rows: Sequence[Sequence[Piece]]) -> list[_Marker]:
