@@ -75,20 +75,24 @@ class Group:
 def group(copies: Iterable[Copy]) -> list[Group]:
     """Copies of one subject grouped by loose fingerprint; groups and copies in order of their earliest place.
 
+    A copy without a stem (a blank of a cloze) is not known by its text: blanks of one passage may share their options
+    and have different keys. Such copies group only when they are the same question of the same PDF.
     The loose fingerprint is computed once for each exact one: reprints are mostly verbatim, and folding is the cost.
     """
     loose_of: dict[str, str] = {}
-    members: dict[str, list[tuple[Copy, str]]] = {}
+    members: dict[tuple[str, str, int], list[tuple[Copy, str]]] = {}
     for copy in sorted(copies, key=lambda copy: copy.place):
         item = copy.item
         identity = exact(item.question, item.options)
         fingerprint = loose_of.get(identity)
         if fingerprint is None:
             fingerprint = loose_of[identity] = loose(item.question, item.options)
-        members.setdefault(fingerprint, []).append((copy, identity))
+        blank = not item.question.strip()
+        name = (fingerprint, copy.question_sha256, item.q_no) if blank else (fingerprint, "", 0)
+        members.setdefault(name, []).append((copy, identity))
     return [
         Group(fingerprint, tuple(copy for copy, _ in pairs), tuple(identity for _, identity in pairs))
-        for fingerprint, pairs in members.items()
+        for (fingerprint, _, _), pairs in members.items()
     ]
 
 

@@ -49,7 +49,7 @@ class PrintedItem:
     folded_into: str
     """Item id of the representative when the bucket is 'folded', else ''."""
     fingerprint: str
-    """Loose fingerprint: the name of its duplicate group."""
+    """Loose fingerprint: the name of its duplicate group (blanks of a cloze share one without being duplicates)."""
     n_source_papers: int
     """Index rows that print the group."""
     question: str

@@ -39,6 +39,16 @@ def test_numbers_that_differ_by_a_mark_are_other_questions() -> None:
     assert len(groups) == 4
 
 
+def test_blanks_of_a_cloze_are_not_one_question_and_never_a_conflict() -> None:
+    words = ("gather", "scatter", "borrow", "lend")
+    blanks = [item(q_no, stem="", texts=words, key=key) for q_no, key in ((41, "A"), (42, "B"))]
+    copies = [copy(blank, on, pdf="one") for blank in blanks for on in (row(110), row(110, category="102"))]
+    groups = group([*copies, copy(blanks[0], row(111), pdf="another")])
+    assert sorted(len(each.copies) for each in groups) == [1, 2, 2]
+    assert not any(keys_conflict(each) for each in groups)
+    assert key_agreement(groups, "law").disagreements == ()
+
+
 def test_grouping_does_not_depend_on_the_order_of_the_copies() -> None:
     copies = [copy(item(q_no=n, stem=f"題{n % 3}"), row(110 + n % 4)) for n in range(12)]
     forward, backward = group(copies), group(reversed(copies))
