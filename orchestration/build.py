@@ -1,6 +1,6 @@
 """`otb build exam`: the same assets as the UI runs, in one process, and only for what changed.
 
-What belongs here: deciding what must run (from digests, `resources.exam_products`) and running it. What does not: rules.
+What belongs here: deciding what must run (by `resources.exam_products`) and running it. What does not: rules.
 Dagster is imported when something must run: a build that changes nothing answers without it.
 Order matters: subjects are built when every asked year is recorded, so a killed build never leaves a data set that was
 made from half of its papers.
@@ -8,16 +8,14 @@ made from half of its papers.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from opentwbench.exam.items import NO_SUBJECT
 from opentwbench.exam.subjects import REGISTRY
 from resources import exam_products as products
 from resources.progress import Progress, Silent
-from resources.store import Store, StoreError
+from resources.store import Store
 
 if TYPE_CHECKING:
     import dagster as dg
@@ -36,6 +34,8 @@ class BuildReport:
     failed_files: list[str] = field(default_factory=list)
     release: dict[str, Any] = field(default_factory=dict)
     suite: dict[str, Any] = field(default_factory=dict)
+    errors: list[str] = field(default_factory=list)
+    """Faults of the program, not findings about data."""
 
     @property
     def unchanged(self) -> bool:
@@ -60,9 +60,14 @@ class BuildReport:
             "items_written": self.items_written,
             "subjects_built": self.subjects_built,
             "failed_files": self.failed_files,
+            "errors": self.errors,
             "suite": self.suite,
             **self.release,
         }
+
+
+QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
+"""The command line prints what a person needs; the events of a run are for the UI."""
 
 
 class UnknownSelectionError(ValueError):
@@ -75,7 +80,6 @@ class Build:
     def __init__(self, configuration: Configuration, instance: dg.DagsterInstance | None = None) -> None:
         import dagster as dg
 
-        logging.getLogger("dagster").setLevel(logging.CRITICAL)
         self._dg = dg
         self._configuration = configuration
         self._resources = configuration.resources()
@@ -191,14 +195,26 @@ class Build:
                 "dagster/asset_partition_range_start": partition_range[0],
                 "dagster/asset_partition_range_end": partition_range[1],
             }
-        self._dg.materialize(
+        result = self._dg.materialize(
             definitions,
             instance=self._instance,
             resources=self._resources,
             partition_key=partition,
             tags=tags,
             raise_on_error=raise_on_error,
+            run_config=QUIET,
         )
+        self.report.errors += errors_of(result, partition or "")
+
+
+def errors_of(result: dg.ExecuteInProcessResult, partition: str) -> list[str]:
+    """What broke in a run, in words. A blocking check that found something is a finding, not an error."""
+    failures = [(e.step_key, e.step_failure_data.error) for e in result.all_events if e.is_step_failure]
+    return [
+        f"{partition} {step}: {(error.cause or error).message.strip()}"
+        for step, error in failures
+        if error is not None and error.cls_name != "DagsterAssetCheckFailedError"
+    ]
 
 
 def ranges(todo: Iterable[str], known: Sequence[str]) -> list[tuple[str, str]]:
