@@ -60,11 +60,8 @@ class Group:
     loose: str
     copies: tuple[Copy, ...]
     exacts: tuple[str, ...]
-
-    @property
-    def papers(self) -> int:
-        """Index rows that print it. A row that prints it twice counts once."""
-        return len({copy.row.paper_id for copy in self.copies}) if len(self.copies) > 1 else 1
+    papers: int
+    """Index rows that print it. A row that prints it twice counts once."""
 
     @property
     def stem(self) -> str:
@@ -90,10 +87,12 @@ def group(copies: Iterable[Copy]) -> list[Group]:
         blank = not item.question.strip()
         name = (fingerprint, copy.question_sha256, item.q_no) if blank else (fingerprint, "", 0)
         members.setdefault(name, []).append((copy, identity))
-    return [
-        Group(fingerprint, tuple(copy for copy, _ in pairs), tuple(identity for _, identity in pairs))
-        for (fingerprint, _, _), pairs in members.items()
-    ]
+    return [_group(fingerprint, pairs) for (fingerprint, _, _), pairs in members.items()]
+
+
+def _group(fingerprint: str, pairs: list[tuple[Copy, str]]) -> Group:
+    copies = tuple(copy for copy, _ in pairs)
+    return Group(fingerprint, copies, tuple(exact for _, exact in pairs), len({copy.row.paper_id for copy in copies}))
 
 
 def official_option(item: PaperItem) -> str | None:
@@ -187,7 +186,7 @@ def key_agreement(groups: Iterable[Group], subject_key: str) -> KeyAgreement:
     for each in groups:
         if len(each.copies) < 2:
             continue
-        keyed = [(copy, text) for copy in each.copies if (text := answer(copy.item)) is not None]
+        keyed = _keyed(each.copies)
         if keyed and len(keyed) < len(each.copies) and keys_conflict(each):
             overruled += 1
         if len(keyed) < 2:
@@ -202,6 +201,14 @@ def key_agreement(groups: Iterable[Group], subject_key: str) -> KeyAgreement:
     return KeyAgreement(
         total.total(), total[True], independent.total(), independent[True], overruled, tuple(disagreements)
     )
+
+
+def _keyed(copies: Sequence[Copy]) -> list[tuple[Copy, str]]:
+    """The copies with a single official answer and its text; folded for comparison only where the printings differ."""
+    keyed = [(copy, text) for copy in copies if (text := official_option(copy.item)) is not None]
+    if len({text for _, text in keyed}) < 2:
+        return keyed
+    return [(copy, answer(copy.item) or "") for copy, _ in keyed]
 
 
 def same_stem(groups: Iterable[Group]) -> list[tuple[Group, ...]]:

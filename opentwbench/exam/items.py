@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, fields
+from functools import lru_cache
 from typing import Any
 
 from opentwbench.dataset.contract import ROC_OFFSET, ItemRow, excerpt
@@ -164,6 +165,10 @@ def _settle(each: Group, subject_key: str, lists: Lists) -> Iterator[PrintedItem
             yield _printed(copy, each, identity, (), FOLDED, representative)
 
 
+_name = lru_cache(maxsize=1 << 14)(normalise)
+"""Names of index rows as published; an index has few, printed once a question."""
+
+
 def _printed(
     copy: Copy, each: Group, identity: str, exclusions: tuple[Exclusion, ...], bucket: str, folded_into: str
 ) -> PrintedItem:
@@ -186,10 +191,10 @@ def _printed(
         paper_id=row.paper_id,
         question_sha256=copy.question_sha256,
         key_sha256=copy.key_sha256,
-        subject=normalise(row.subject_name),
-        subject_group=normalise(row.category),
-        exam_level=normalise(row.level),
-        exam_name=normalise(row.exam_name),
+        subject=_name(row.subject_name),
+        subject_group=_name(row.category),
+        exam_level=_name(row.level),
+        exam_name=_name(row.exam_name),
         year_roc=row.year_roc,
     )
 
