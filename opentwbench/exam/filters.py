@@ -141,6 +141,7 @@ _FIGURE = re.compile(
             rf"(?:如|依|據|由|從)下列[之的]?圖{_NOT_A_FIGURE}",
             r"下列[之的]?(?:圖[形片表]|表格)(?!中?[之的]?[何那哪]|[，,]?[何那哪])",
             rf"(?:針對|根據|依據|依|由|從|就)(?:以下|下列|下方)[的之]?[^，。；？]{{0,8}}(?<![企意試])圖{_NOT_A_FIGURE}",
+            r"(?:根據|依據|依|如|由)所附[的之]?[^，。；？]{0,8}(?:圖(?![說書件樣])|曲線|表格|影像|照片)",
             # 圖一, 圖（一）, 圖A at the start of a clause or after a pointing verb
             rf"(?:{_START}|[如見依據由從附問]|[關對]於|有關)圖{_NUMBER}",
             r"(?:^|(?<=[。；]))圖[為是](?!書)",
@@ -162,7 +163,7 @@ _FIGURE = re.compile(
     )
 )
 # Every pattern above and below holds one of these; most stems hold none, and then the search is over at once.
-_FIGURE_HINT = re.compile("[圖表箭像片]|X光|X-ray|CT|MRI|攝影|掃描|斷層|超音波|眼底|檢體|標本")
+_FIGURE_HINT = re.compile("[圖表箭像片]|所附|X光|X-ray|CT|MRI|攝影|掃描|斷層|超音波|眼底|檢體|標本")
 _INSIDE = re.compile(rf"(?:{_START}|[由從依據為是成問]|[關對]於|有關)([圖表])中")
 _LABEL = re.compile(r"如?[附下上左右]?圖[（(]?[一二三四五六七八九十1-9A-Ea-e甲乙丙丁][）)]?")
 

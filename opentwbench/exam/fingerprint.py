@@ -20,7 +20,7 @@ ID_HEX = 12
 _SEPARATOR = "\x1f"  # cannot occur in a folded text: str.split() takes it for white space
 
 
-class ItemIdCollision(Exception):  # noqa: N818  (the name of the design)
+class ItemIdCollision(Exception):
     """Two different items of one subject have the same id. The build must stop: ids would no longer name one item."""
 
 
