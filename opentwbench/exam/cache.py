@@ -106,13 +106,15 @@ class IncomingFile(Body):
         super().__init__(file)
         self._path = path
 
-    def move_to(self, path: Path) -> None:
-        """Make the body durable and give it its name."""
+    def move_to(self, path: Path, *, durable: bool = True) -> None:
+        """Give the body its name, atomically; a durable one also survives a loss of power."""
         self._file.flush()
-        os.fsync(self._file.fileno())
         path.parent.mkdir(parents=True, exist_ok=True)
+        if durable:
+            os.fsync(self._file.fileno())
         self._path.replace(path)
-        _sync_folder(path.parent)
+        if durable:
+            _sync_folder(path.parent)
 
     def close(self) -> None:
         """Close, and remove what was not moved."""
@@ -199,11 +201,11 @@ class Cache:
             self.damaged += 1
             return None
 
-    def write_record(self, origin: str, record: Record) -> None:
-        """Record what is known of a URL, atomically."""
+    def write_record(self, origin: str, record: Record, *, durable: bool = True) -> None:
+        """Record what is known of a URL, atomically. One that is not durable may be damaged by a loss of power."""
         with self.receive() as aside:
             aside.write(json.dumps(asdict(record), ensure_ascii=False, sort_keys=True, indent=1).encode() + b"\n")
-            aside.move_to(self._record_path(origin, record.url))
+            aside.move_to(self._record_path(origin, record.url), durable=durable)
 
     def _record_path(self, origin: str, url: str) -> Path:
         name = hashlib.sha256(url.encode()).hexdigest()

@@ -169,7 +169,8 @@ class PoliteClient:
     leaves its intermediate certificate out, so many clients cannot build the chain. To supply it: read the server's
     certificate (`openssl s_client -connect wwwq.moex.gov.tw:443 </dev/null | openssl x509 -noout -text`), fetch the
     file named there under 'CA Issuers', convert it (`openssl x509 -inform der -in FILE -out intermediate.pem`) and
-    compare its fingerprint with the one that the authority publishes. The root stays the system's own.
+    compare its fingerprint with the one that the authority publishes. Up to Python 3.12 the chain must still end in a
+    root of the system's store; from 3.13 on OpenSSL is told to trust the supplied certificate by itself.
     """
 
     def __init__(

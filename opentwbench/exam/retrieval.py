@@ -349,7 +349,8 @@ class Retriever:
         if status is not RetrievalStatus.FETCHED:
             return Retrieved(status, None, "", 0, wanted.url, detail)
         record = replace(self._record(wanted, answer, body), etag=stamp)
-        self._cache.write_record(self._origin, record)
+        # Losing it costs a look at a local file, a sync would cost more than the look.
+        self._cache.write_record(self._origin, record, durable=False)
         same = known is not None and known.sha256 == record.sha256
         return _from_record(record, path, RetrievalStatus.NOT_MODIFIED if same else status)
 

@@ -308,13 +308,22 @@ def test_paper_urls_are_read_in_any_order_and_written_in_the_ministrys() -> None
     assert first_key_url(read(SOUND[3]).rows[0]) is None
 
 
-def test_sixty_five_thousand_rows_take_well_under_two_seconds() -> None:
-    rows = [cells(f"{100 + n % 15}{n % 900 + 100}", f"{n // 900 + 100}", f"{n:05d}") for n in range(65_000)]
-    data = table(rows, quoting=csv.QUOTE_ALL)
-    seconds = []
-    for _ in range(3):  # the best of three: the machine is shared
+def best_of_three(work: Callable[[], object]) -> float:
+    """CPU seconds; the machine is shared, so the best of three."""
+    found = []
+    for _ in range(3):
         start = time.process_time()
-        index = read_index(data, "index.csv")
-        seconds.append(time.process_time() - start)
-        assert (len(index.rows), index.problem_counts()) == (65_000, {})
-    assert min(seconds) < 2.0, f"{seconds} s of CPU for {len(data):,} bytes"
+        work()
+        found.append(time.process_time() - start)
+    return min(found)
+
+
+def test_many_rows_cost_a_small_multiple_of_the_bare_csv_reader() -> None:
+    rows = [cells(f"{100 + n % 15}{n % 900 + 100}", f"{n // 900 + 100}", f"{n:05d}") for n in range(15_000)]
+    data = table(rows, quoting=csv.QUOTE_ALL)
+    index = read_index(data, "index.csv")
+    assert (len(index.rows), index.problem_counts()) == (15_000, {})
+    bare = best_of_three(lambda: list(csv.reader(io.StringIO(data.decode("utf-8-sig"), newline=""))))
+    seconds = best_of_three(lambda: read_index(data, "index.csv"))
+    # Measured 3 to 6; bench/retrieval.py prints the seconds for the real index's 65,000 rows.
+    assert seconds < 10 * bare, f"{seconds:.2f} s against {bare:.2f} s"

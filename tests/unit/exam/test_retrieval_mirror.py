@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -15,6 +17,7 @@ from opentwbench.exam.polite import RetrievalStopped
 from opentwbench.exam.retrieval import Limits, Retriever
 from samples.loopback import Fault, FaultKind, LoopbackMinistry
 
+ROOT = Path(__file__).resolve().parents[3]
 Q0 = paper_url("Q", "0000")
 FILE = "files/101010/301/0000/Q.pdf"
 
@@ -191,3 +194,15 @@ def test_the_loopback_ministry_serves_nothing_outside_its_folder(mirror: Path, t
 def test_the_loopback_ministry_refuses_a_folder_that_is_no_mirror(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match="no mirror of the ministry"):
         LoopbackMinistry(tmp_path)
+
+
+def test_the_command_serves_a_folder_and_prints_its_address(mirror: Path, tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "samples.loopback", str(mirror)]
+    server = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
+    try:
+        assert server.stdout is not None
+        with Retriever(server.stdout.readline().strip(), tmp_path / "cache") as retriever:
+            assert retriever.fetch(Q0).status == "fetched"
+    finally:
+        server.terminate()
+        server.communicate()
