@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 class BuildReport:
     """What a build did and where every subject stands afterwards."""
 
+    asked: tuple[str, ...] = ()
+    """Slugs that the build was asked for."""
     requests: int = 0
     years_built: list[int] = field(default_factory=list)
     items_written: list[str] = field(default_factory=list)
@@ -45,6 +47,10 @@ class BuildReport:
     def in_state(self, state: str) -> list[dict[str, Any]]:
         """The subjects in one state of `resources.exam_products`."""
         return [each for each in self.release["subjects"].values() if each["state"] == state]
+
+    def asked_states(self) -> set[str]:
+        """The states of the subjects that the build was asked for."""
+        return {each["state"] for slug, each in self.release["subjects"].items() if slug in self.asked}
 
     @property
     def sound(self) -> bool:
@@ -97,6 +103,7 @@ class Build:
         raises when it must stop.
         """
         _check(subjects)
+        self.report.asked = tuple(subjects) or tuple(sorted(REGISTRY))
         index = self._index()
         unknown = sorted({str(year) for year in years} - index.keys())
         if unknown:
@@ -104,7 +111,7 @@ class Build:
         wanted = {year: rows for year, rows in index.items() if not years or int(year) in years}
         self._papers(wanted, all_years=not years)
         self._items()
-        self._subjects(subjects)
+        self._subjects()
         self._release()
         return self.report
 
@@ -155,13 +162,13 @@ class Build:
         self._materialize([subject_items], partition_range=(slugs[0], slugs[-1]))
         self.report.items_written = [s for s in slugs if products.figures_digest(self._store, s) != before[s]]
 
-    def _subjects(self, asked: Sequence[str]) -> None:
+    def _subjects(self) -> None:
         from assets.exam import subject_dataset
         from assets.publication import subject_publication
         from checks.exam import SUBJECT_CHECKS
 
         chain = [subject_dataset, *SUBJECT_CHECKS, subject_publication]
-        todo = [slug for slug in asked or sorted(REGISTRY) if self._state(slug).state == products.UNFINISHED]
+        todo = [slug for slug in self.report.asked if self._state(slug).state == products.UNFINISHED]
         for done, slug in enumerate(todo, start=1):
             self._materialize(chain, partition=slug, raise_on_error=False)
             self._progress.step("subjects built", done, len(todo))

@@ -1,0 +1,197 @@
+"""`otb build exam`: arguments, progress and the report of a build.
+
+Exit statuses: 0 everything that has papers is published, 1 a fault of ours, 2 wrong arguments, 3 finished but something
+is withheld or does not close, 4 retrieval stopped or files are missing (run again; what is here is kept).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
+from rich.progress import Progress as Bars
+from rich.table import Table
+
+if TYPE_CHECKING:
+    from orchestration.build import BuildReport
+
+FAULT, USAGE, WITHHELD, RETRIEVAL = 1, 2, 3, 4
+
+STATUSES = (
+    "Exit status: 0 every subject with papers is published; 1 a fault of the program; 2 wrong arguments; "
+    "3 finished, but a subject is withheld or a sum does not close; 4 retrieval stopped or files failed: run again."
+)
+
+app = typer.Typer(help="Build what changed, through the same assets and checks as the UI.", no_args_is_help=True)
+
+
+@app.callback()
+def _group() -> None:
+    """Build what changed, through the same assets and checks as the UI."""
+
+
+class BarProgress:
+    """Draws one bar a step on standard error."""
+
+    def __init__(self, bars: Bars) -> None:
+        self._bars = bars
+        self._tasks: dict[str, Any] = {}
+
+    def step(self, what: str, done: int, total: int) -> None:
+        """Move the bar of `what`."""
+        task = self._tasks.get(what)
+        if task is None:
+            task = self._tasks[what] = self._bars.add_task(what, total=total)
+        self._bars.update(task, completed=done, total=total)
+
+
+@app.command(epilog=STATUSES)
+def exam(
+    source: Annotated[str, typer.Option(help="'live', a base URL, or a mirror folder.")] = "live",
+    store: Annotated[str, typer.Option(help="Folder or URL of the store.")] = "store",
+    year: Annotated[list[int] | None, typer.Option(help="ROC year; may be given several times. Default: all.")] = None,
+    subject: Annotated[list[str] | None, typer.Option(help="Slug; may be given several times. Default: all.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="The report as one JSON object on standard output.")] = False,
+    delay: Annotated[float, typer.Option(min=0, help="Seconds between two requests.")] = 1.0,
+    processes: Annotated[int, typer.Option(min=0, max=256, help="Parsing processes; 0: one a core.")] = 0,
+    legal_benchmark: Annotated[str, typer.Option(help="tw-legal-benchmark-v2, to leave its items out.")] = "",
+    tmmlu: Annotated[str, typer.Option(help="TMMLU+, to leave its items out.")] = "",
+    maintainer: Annotated[str, typer.Option(help="JSONL of items that a maintainer excluded.")] = "",
+    withdrawn: Annotated[str, typer.Option(help="JSONL of items withdrawn from the scored set.")] = "",
+) -> None:
+    """Retrieve, parse, settle, check and publish what changed since the last build. Nothing changed: nothing runs."""
+    lists = {"legal_benchmark": legal_benchmark, "tmmlu": tmmlu, "maintainer": maintainer, "withdrawn": withdrawn}
+    for option, value in lists.items():
+        if value and not Path(value).exists():
+            _stop(USAGE, f"--{option.replace('_', '-')} {value}: there is no such file")
+    report = _run(source, store, tuple(year or ()), tuple(subject or ()), delay, processes, lists)
+    if as_json:
+        print(json.dumps(report.to_json(), ensure_ascii=False))
+    else:
+        show(report, Console())
+    raise typer.Exit(exit_status(report))
+
+
+def exit_status(report: BuildReport) -> int:
+    """The status that says how a finished build went."""
+    from resources.exam_products import UNFINISHED
+
+    if report.errors:
+        return FAULT
+    if report.failed_files:
+        return RETRIEVAL
+    asked = report.asked_states()
+    if any(state == UNFINISHED for state in asked):
+        return FAULT
+    return WITHHELD if "withheld" in asked or not report.sound else 0
+
+
+def _run(
+    source: str,
+    store: str,
+    years: tuple[int, ...],
+    subjects: tuple[str, ...],
+    delay: float,
+    processes: int,
+    lists: dict[str, str],
+) -> BuildReport:
+    from opentwbench.exam.cache import CacheBusyError
+    from opentwbench.exam.exclusion_lists import ListError
+    from opentwbench.exam.index import IndexFormatError
+    from opentwbench.exam.mirror import MirrorError
+    from opentwbench.exam.polite import RetrievalStopped
+    from orchestration.build import Build, UnknownSelectionError
+    from orchestration.definitions import Configuration
+    from resources.store import StoreError
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    console = Console(stderr=True)
+    try:
+        with Bars(*columns, console=console, disable=not console.is_terminal) as bars:
+            configuration = Configuration(
+                store=store,
+                source=source,
+                processes=processes,
+                lists=lists,
+                ministry={"delay_seconds": delay, "jitter_seconds": delay / 2},
+                progress=BarProgress(bars),
+            )
+            return Build(configuration, _instance()).run(years, subjects)
+    except (UnknownSelectionError, MirrorError, ListError, ValueError) as error:
+        _stop(USAGE, str(error))
+    except (RetrievalStopped, CacheBusyError, IndexFormatError) as error:
+        _stop(RETRIEVAL, str(error))
+    except StoreError as error:
+        _stop(FAULT, str(error))
+
+
+def _instance() -> Any:
+    """Where runs are recorded: DAGSTER_HOME when it is set, so that the UI shows them; else nowhere."""
+    if not os.environ.get("DAGSTER_HOME"):
+        return None
+    import dagster as dg
+
+    return dg.DagsterInstance.get()
+
+
+def _stop(status: int, message: str) -> NoReturn:
+    Console(stderr=True).print(f"[red]{escape(message)}[/]", highlight=False)
+    raise typer.Exit(status)
+
+
+# -- the report -------------------------------------------------------------------------------------------------------
+
+
+def show(report: BuildReport, console: Console) -> None:
+    """Print what was done, the accounts, every rejection, names without a subject, and where every subject stands."""
+    from resources.exam_products import NO_SOURCE
+
+    if report.unchanged:
+        console.print(f"nothing changed: {report.requests} requests, nothing rebuilt")
+    else:
+        years, subjects = len(report.years_built), len(report.subjects_built)
+        console.print(f"{report.requests} requests, {years} years and {subjects} subjects built")
+    release = report.release
+    console.print(_table("accounts", ("", "count"), [line for line in release["table"] if line[1]]))
+    if release["rejected"]:
+        columns = ("file", "reason", "page", "q_no", "detail")
+        console.print(_table("rejected papers", columns, [[each[c] for c in columns] for each in release["rejected"]]))
+    _show_matching(release["matching"], console)
+    rows = [
+        (each["slug"], each["state"], each["items"], each["version"], "\n".join((*each["against"], *each["warnings"])))
+        for each in release["subjects"].values()
+        if each["state"] != NO_SOURCE
+    ]
+    console.print(_table("subjects with papers", ("subject", "state", "items", "version", "checks against"), rows))
+    console.print(f"{len(report.in_state(NO_SOURCE))} subjects have no source")
+    suite = report.suite
+    if suite:
+        console.print(f"release suite: {'passed' if suite['passed'] else 'FAILED'} ({suite['rules']} rules)")
+    for line in (*release["closes"], *report.errors, *(f"failed: {url}" for url in report.failed_files)):
+        console.print(f"[red]{escape(line)}[/]", highlight=False)
+
+
+def _show_matching(matching: dict[str, Any], console: Console) -> None:
+    console.print(
+        f"{matching['rows']} keyed rows: {matching['full']} by full name ({matching['exact']} as printed), "
+        f"{matching['head']} by the head before the bracket, "
+        f"{matching['rows'] - matching['full'] - matching['head']} without a subject"
+    )
+    names = [(name, found["papers"], found["items"]) for name, found in matching["unassigned"].items()]
+    if names:
+        console.print(_table("subject names that match nothing", ("name", "papers", "items"), names))
+
+
+def _table(title: str, columns: tuple[str, ...], rows: list[Any]) -> Table:
+    table = Table(title=title, title_justify="left")
+    for column in columns:
+        table.add_column(column, overflow="fold")
+    for row in rows:
+        table.add_row(*("" if cell is None else escape(str(cell)) for cell in row))
+    return table

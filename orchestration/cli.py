@@ -1,0 +1,39 @@
+"""`otb`: the platform on the command line, a thin front to the same assets that the UI runs."""
+
+from __future__ import annotations
+
+import os
+import warnings
+
+import typer
+
+from orchestration import build_command, paper_commands, subject_commands
+
+app = typer.Typer(
+    name="otb",
+    help="OpenTWBench: examination papers become checked, published benchmarks.",
+    no_args_is_help=True,
+    pretty_exceptions_show_locals=False,
+)
+app.add_typer(build_command.app, name="build")
+app.add_typer(paper_commands.app, name="paper")
+app.add_typer(subject_commands.app, name="subject")
+
+
+def quiet() -> None:
+    """Nothing phones home, and no library warns about itself."""
+    # Partitioned asset checks are a preview feature of Dagster and announce themselves each time.
+    for name, value in (("DAGSTER_DISABLE_TELEMETRY", "yes"), ("GX_ANALYTICS_ENABLED", "false")):
+        os.environ.setdefault(name, value)
+    warnings.filterwarnings("ignore", module="dagster")
+    warnings.filterwarnings("ignore", category=FutureWarning)
+
+
+def main() -> None:
+    """The command `otb`."""
+    quiet()
+    app()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,55 @@
+"""`make demo`: the whole track over the sample ministry, fetched through the loopback server.
+
+Everything is made here: papers typeset from items that the project wrote, a server on 127.0.0.1 that answers as the
+ministry does, a store with published folders. No network and no real paper is needed.
+
+    python -m orchestration.demo FOLDER
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+
+from rich.console import Console
+
+from orchestration.build import Build
+from orchestration.build_command import exit_status, show
+from orchestration.definitions import Configuration
+from resources.exam_products import PUBLISHED
+from samples.__main__ import main as samples
+from samples.loopback import LoopbackMinistry
+
+
+def main(folder: Path, console: Console) -> int:
+    """Run the demo into `folder`; the exit status is that of the build, or of the samples when they cannot be written."""
+    started = time.monotonic()
+    ministry, store = folder / "ministry", folder / "store"
+    console.rule("1. the sample ministry")
+    if status := samples(["build", str(ministry)]):
+        return status
+    console.rule("2. index, papers, items, data sets, checks, publication")
+    with LoopbackMinistry(ministry) as server:
+        # No delay: the server is ours. The live ministry is asked once a second.
+        polite = {"delay_seconds": 0.0, "jitter_seconds": 0.0}
+        configuration = Configuration(store=str(store), source=server.base_url, ministry=polite)
+        report = Build(configuration).run()
+    show(report, console)
+    console.rule("3. what to open next")
+    slug = next(iter(sorted(each["slug"] for each in report.in_state(PUBLISHED))), "")
+    if slug:
+        published = store / "publications" / slug
+        console.print(f"{published / 'README.md'}   a published card", highlight=False)
+        console.print(f"{published / 'benchmark.jsonl'}   its items", highlight=False)
+        console.print(f"otb subject show {slug} --store {store}   its items, accounts and checks", highlight=False)
+    console.print(f"make ui STORE={store}   Dagster on 127.0.0.1: the asset graph and every check", highlight=False)
+    console.print(f"\ndone in {time.monotonic() - started:.0f} s", highlight=False)
+    return exit_status(report)
+
+
+if __name__ == "__main__":
+    import orchestration.cli as cli
+
+    cli.quiet()
+    sys.exit(main(Path(sys.argv[1] if len(sys.argv) > 1 else "demo"), Console()))
