@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import warnings
 
 import typer
 
@@ -21,12 +20,9 @@ app.add_typer(subject_commands.app, name="subject")
 
 
 def quiet() -> None:
-    """Nothing phones home, and no library warns about itself."""
-    # Partitioned asset checks are a preview feature of Dagster and announce themselves each time.
+    """Nothing phones home."""
     for name, value in (("DAGSTER_DISABLE_TELEMETRY", "yes"), ("GX_ANALYTICS_ENABLED", "false")):
         os.environ.setdefault(name, value)
-    warnings.filterwarnings("ignore", module="dagster")
-    warnings.filterwarnings("ignore", category=FutureWarning)
 
 
 def main() -> None:

@@ -23,7 +23,7 @@ from samples.loopback import LoopbackMinistry
 
 
 def main(folder: Path, console: Console) -> int:
-    """Run the demo into `folder`; the exit status is that of the build, or of the samples when they cannot be written."""
+    """Run the demo into `folder`; the exit status is the build's, or that of samples that cannot be written."""
     started = time.monotonic()
     ministry, store = folder / "ministry", folder / "store"
     console.rule("1. the sample ministry")
