@@ -232,7 +232,7 @@ class Retriever:
     # -- a source that is asked over HTTP ---------------------------------------------------------------------------
 
     def _ask(self, wanted: _Wanted) -> Retrieved:
-        record = self._known(wanted.url)
+        record = self._known(wanted)
         body = self._cache.sound_body(record, wanted.suffix) if record else None
         if record and (body or not record.sha256) and self._is_fresh(record, wanted):
             return _from_record(record, body, RetrievalStatus.CACHED if body else RetrievalStatus(record.status))
@@ -245,13 +245,16 @@ class Retriever:
             self._failures = 0
             return self._judge(wanted, answer, aside, kept, body)
 
-    def _known(self, url: str) -> Record | None:
-        record = self._cache.read_record(self._origin, url)
-        return record if record and record.status in _RECORDED else None
+    def _known(self, wanted: _Wanted) -> Record | None:
+        """The record, None when there is none that these limits would have made."""
+        record = self._cache.read_record(self._origin, wanted.url)
+        if record is None or record.status not in _RECORDED or record.size > wanted.cap:
+            return None
+        if record.status == RetrievalStatus.TOO_LARGE and record.size < wanted.cap:
+            return None  # the cap was raised since
+        return record
 
     def _is_fresh(self, record: Record, wanted: _Wanted) -> bool:
-        if record.status == RetrievalStatus.TOO_LARGE and record.size < wanted.cap:
-            return False  # the cap was raised since
         limit = wanted.max_age if record.sha256 else min(wanted.max_age, self._limits.missing_max_age_seconds)
         # A negative age means that the clock was set back: nobody knows how old the record is.
         return 0 <= self._clock.now() - record.fetched_at < limit
@@ -318,7 +321,7 @@ class Retriever:
         path = mirror.index_path() if wanted.url == INDEX_URL else mirror.path_of(wanted.url)
         if path is None:
             return Retrieved(RetrievalStatus.MISSING, None, "", 0, wanted.url, "urls.csv names no file for this URL")
-        record = self._known(wanted.url)
+        record = self._known(wanted)
         try:
             with open_regular(path) as file:
                 stamp = _stamp(file)

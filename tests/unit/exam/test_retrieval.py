@@ -257,6 +257,8 @@ def test_a_body_over_the_cap_is_not_read_to_its_end(
     assert make(limits=limits).fetch(Q0).requests == 0
     raised = make().fetch(Q0)
     assert (raised.status, raised.requests) == ("fetched", 1)
+    lowered = make(limits=Limits(max_pdf_bytes=1_000)).fetch(Q0)
+    assert (lowered.status, lowered.path, lowered.requests) == ("too_large", None, 1)
 
 
 # -- what is asked for again -----------------------------------------------------------------------------------------
