@@ -284,6 +284,7 @@ def _share(hits: int, trials: int) -> Trusted:
 
 
 def _bibtex(text: str) -> str:
-    # Inside a fenced block and a quoted field: back quotes, quotes and braces would end one of them.
-    cleaned = "".join(" " if not c.isprintable() or c in '{}"\\`' else c for c in text)
+    # Inside a fenced block and a quoted field: back quotes, quotes and braces would end one of them;
+    # angle brackets are taken out because not every reader of a card honours the fence.
+    cleaned = "".join(" " if not c.isprintable() or c in '{}<>"\\`' else c for c in text)
     return cleaned[:MAX_CELL]

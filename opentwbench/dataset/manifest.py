@@ -178,7 +178,8 @@ def _withdrawals_of(
 def _history(before: _Before, version: str, items: int, change: Change | None) -> str:
     if before.changelog is not None and before.version == version:
         return before.changelog
-    return grow_changelog(before.changelog, changelog_entry(version, items, change, before.version))
+    previous = None if before.version == version else before.version  # a lost log of this version begins anew
+    return grow_changelog(before.changelog, changelog_entry(version, items, change, previous))
 
 
 def _contents(dataset: Dataset, version: str, withdrawals: tuple[Withdrawal, ...], changelog: str) -> dict[str, bytes]:

@@ -38,12 +38,16 @@ def option_run(stem: str) -> bool:
 
 def own_options(stem: str, options: Mapping[str, str]) -> bool:
     """The stem prints its own four options behind their markers: the cut between stem and options failed."""
+    if not options or not all(text in stem for text in options.values()):
+        return False  # spares a release the compilation of a pattern for each stem
     parts = [_MARK.format(letter=letter) + re.escape(text) for letter, text in options.items()]
-    return bool(parts and re.search(r"\s*".join(parts), stem))
+    return re.search(r"\s*".join(parts), stem) is not None
 
 
 def next_number(stem: str, q_no: int) -> bool:
     """The next question's number behind the end of a question, and a question behind it."""
+    if str(q_no + 1) not in stem:
+        return False
     seam = re.search(rf"[？?：:]\s*{q_no + 1}(?:[.．、]\s*|\s+)(?=[㐀-鿿])", stem)
     return bool(seam and _ASKS.search(stem[: seam.start() + 1]) and _ASKS.search(stem[seam.end() :]))
 

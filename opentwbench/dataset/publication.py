@@ -21,7 +21,7 @@ from opentwbench.dataset.model import DatasetError
 from opentwbench.dataset.validators import BLOCKING_CHECKS, CheckOutcome, Fingerprint, run_check
 
 
-class PublicationRefused(Exception):  # noqa: N818 - the name says what happened; it is no fault of the program
+class PublicationRefused(Exception):
     """Nothing was published. `check` or `file` names what stood against it, '' where it is about neither."""
 
     def __init__(self, reason: str, *, check: str = "", file: str = "") -> None:

@@ -96,7 +96,8 @@ def compare(
     retexted = _same_question(before, after, gone, come)
     kept = sorted(before.keys() & after.keys())
     rekeyed = [i for i in kept if _answer_text(before[i]) != _answer_text(after[i])]
-    redescribed = [i for i in kept if before[i] != after[i] and i not in set(rekeyed)]
+    rekeyed_ids = set(rekeyed)
+    redescribed = [i for i in kept if before[i] != after[i] and i not in rekeyed_ids]
     was, now = ({w.item_id for w in ws} for ws in (old_withdrawn, new_withdrawn))
     return Change(
         added=tuple(sorted(come - {new_id for _, new_id in retexted})),
@@ -144,11 +145,11 @@ _KINDS = (
 def changelog_entry(version: str, items: int, change: Change | None, previous: str | None) -> str:
     """The section of one version: counts of every kind of change, ids bounded by LISTED.
 
-    `previous` None = the first version; `change` None = there was one, and its rows could not be read.
+    `previous` None = the log begins here; `change` None = there was one, and its rows could not be read.
     """
     lines = [f"## {version}", "", f"{items} 題 items."]
     if previous is None:
-        return "\n".join([*lines, "", "首個版本 First version."]) + "\n"
+        return "\n".join([*lines, "", "本紀錄的首個版本 First version in this log."]) + "\n"
     lines[-1] += f" 前一版 previous version: {previous}."
     if change is None:
         return (

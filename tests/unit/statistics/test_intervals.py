@@ -15,7 +15,7 @@ from opentwbench.statistics.intervals import binomial_tail, wilson
 @pytest.mark.parametrize(
     ("successes", "trials", "low", "high"),
     [
-        # Newcombe (1998), "Two-sided confidence intervals for the single proportion", table I, Wilson without correction.
+        # Newcombe (1998), "Two-sided confidence intervals for the single proportion", table I, method 3.
         (81, 263, 0.2553, 0.3662),
         (15, 148, 0.0624, 0.1605),
         (0, 20, 0.0000, 0.1611),
