@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import dagster as dg
 
-from resources.partitions import exam_years, subjects
-
 index_job = dg.define_asset_job(
     "index_job",
     selection=dg.AssetSelection.assets("ministry_index"),
@@ -15,14 +13,12 @@ index_job = dg.define_asset_job(
 papers_job = dg.define_asset_job(
     "papers_job",
     selection=dg.AssetSelection.assets("exam_papers"),
-    partitions_def=exam_years,
     description="Retrieve and parse the papers of a sitting year.",
 )
 
 subject_job = dg.define_asset_job(
     "subject_job",
     selection=dg.AssetSelection.assets("subject_items", "subject_dataset", "subject_publication"),
-    partitions_def=subjects,
     description="One subject from its papers to its published folder, through every blocking check.",
 )
 

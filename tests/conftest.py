@@ -1,4 +1,4 @@
-"""Fixtures shared by every test: where the real papers are."""
+"""Fixtures shared by every test: where the real papers are, and the sample ministry."""
 
 from __future__ import annotations
 
@@ -23,3 +23,13 @@ def shared() -> Path:
 def ministry(shared: Path) -> Path:
     """The mirror of the ministry's site with real papers."""
     return shared / "ministry"
+
+
+@pytest.fixture(scope="session")
+def sample_ministry(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A mirror with the project's own sample papers, typeset once a session. Read only."""
+    from samples.ministry import build
+
+    folder = tmp_path_factory.mktemp("samples") / "ministry"
+    build(folder)
+    return folder

@@ -1,4 +1,4 @@
-"""The store: names become paths only when they are names, writes are whole, and a remote store behaves like a folder."""
+"""The store: only names become paths, writes are whole, and a remote store behaves like a folder."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import uuid
 from pathlib import Path
 
 import pytest
+
 from resources.store import Store, StoreError
 
 

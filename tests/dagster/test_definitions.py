@@ -1,0 +1,87 @@
+"""What Dagster loads: without network, files or secrets, and with exactly the graph and gating that is documented."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import dagster as dg
+import pytest
+
+from opentwbench.dataset.validators import BLOCKING_CHECKS
+from orchestration.definitions import Configuration, build_defs
+from orchestration.schedules import SCHEDULES
+from orchestration.sensors import SENSORS
+
+GRAPH = {
+    # asset: (depends on, partitions, backfill in one run, blocking checks, other checks)
+    "ministry_index": ((), "", False, (), ()),
+    "exam_papers": (("ministry_index",), "exam_years", True, (), ()),
+    "subject_items": (("exam_papers",), "148 subjects", True, (), ()),
+    "subject_dataset": (("subject_items",), "148 subjects", False, tuple(sorted(BLOCKING_CHECKS)), ()),
+    "subject_publication": (("subject_dataset",), "148 subjects", False, (), ()),
+    "exam_release": (("subject_publication",), "", False, (), ("release_accounting_closes", "release_suite")),
+}
+
+
+def partitions_of(definition: dg.PartitionsDefinition | None) -> str:
+    if definition is None:
+        return ""
+    if isinstance(definition, dg.DynamicPartitionsDefinition):
+        return str(definition.name)
+    return f"{len(definition.get_partition_keys())} subjects"
+
+
+def graph(defs: dg.Definitions) -> dict[str, tuple[object, ...]]:
+    nodes = defs.resolve_asset_graph()
+    seen: dict[str, tuple[object, ...]] = {}
+    for key in nodes.get_all_asset_keys():
+        node = nodes.get(key)
+        checks = [nodes.get(check) for check in node.check_keys]
+        seen[key.to_user_string()] = (
+            tuple(sorted(parent.to_user_string() for parent in node.parent_keys)),
+            partitions_of(node.partitions_def),
+            node.backfill_policy is not None and node.backfill_policy.max_partitions_per_run is None,
+            tuple(sorted(check.key.name for check in checks if check.blocking)),
+            tuple(sorted(check.key.name for check in checks if not check.blocking)),
+        )
+    return seen
+
+
+def test_the_graph_is_the_documented_one(tmp_path: Path) -> None:
+    assert graph(build_defs(Configuration(store=str(tmp_path)))) == GRAPH
+
+
+def test_every_blocking_check_is_partitioned_by_subject(tmp_path: Path) -> None:
+    nodes = build_defs(Configuration(store=str(tmp_path))).resolve_asset_graph()
+    checks = [nodes.get(check) for check in nodes.get(dg.AssetKey("subject_dataset")).check_keys]
+    # Without partitions the verdict of one subject would overwrite that of another.
+    assert [partitions_of(check.partitions_def) for check in checks] == ["148 subjects"] * len(BLOCKING_CHECKS)
+
+
+def test_definitions_load_without_network_or_files(tmp_path: Path) -> None:
+    program = (
+        "import socket\n"
+        "def refuse(*a, **k): raise AssertionError('network while definitions load')\n"
+        "socket.socket.connect = refuse; socket.getaddrinfo = refuse\n"
+        "import dagster as dg\n"
+        "from orchestration.definitions import defs\n"
+        "dg.Definitions.validate_loadable(defs)\n"
+    )
+    environment = {**os.environ, "OTB_STORE": str(tmp_path / "never"), "OTB_SOURCE": "live", "DAGSTER_HOME": ""}
+    command = [sys.executable, "-c", program]
+    result = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_nothing_starts_by_itself() -> None:
+    assert [schedule.default_status for schedule in SCHEDULES] == [dg.DefaultScheduleStatus.STOPPED]
+    assert {sensor.default_status for sensor in SENSORS} == {dg.DefaultSensorStatus.STOPPED}
+
+
+def test_a_wrong_setting_is_found_when_the_definitions_are_made(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="delay_seconds"):
+        build_defs(Configuration(store=str(tmp_path), ministry={"delay_seconds": -1.0}))
