@@ -259,7 +259,7 @@ def _compared(figures: ListFigures) -> Trusted:
 
 
 def _rate(agreeing: int, groups: int) -> str:
-    if not groups:
+    if not groups or agreeing > groups:  # impossible figures are for key_consistency to block
         return ""
     interval = wilson(agreeing, groups)
     return f" ({agreeing / groups:.4%}, {interval.low:.2%}–{interval.high:.2%})"

@@ -14,15 +14,14 @@ from collections.abc import Mapping
 _QUOTED = re.compile(r"「[^「」]*」|『[^『』]*』|“[^“”]*”")
 """What a person says inside a stem may well be a question of its own."""
 
-_ASKS = re.compile(r"[？?]|何|哪|多少|幾|下列|[:：]\s*$")
-"""What makes a text a question: a question mark or word, or a colon at its end that the option completes."""
+_ASKS = re.compile(r"[？?]|(?<![任幾])何|哪|多少|幾|正確|錯誤|的是")
+"""What makes a text a question. Not 下列 and no colon: 有下列四個步驟：(A)… only introduces a list."""
 
-_RUN = re.compile(
-    r"[(（][AＡ][)）].+?[(（][BＢ][)）].+?[(（][CＣ][)）].+?[(（][DＤ][)）]"
-    r"|(?<![A-Za-z0-9])[AＡ][.．].+?(?<![A-Za-z0-9])[BＢ][.．].+?(?<![A-Za-z0-9])[CＣ][.．].+?(?<![A-Za-z0-9])[DＤ][.．]",
-    re.DOTALL,
+_MARKERS = (
+    tuple(re.compile(f"[(（][{half}{full}][)）]") for half, full in ("AＡ", "BＢ", "CＣ", "DＤ")),
+    tuple(re.compile(f"(?<![A-Za-z0-9])[{half}{full}][.．]") for half, full in ("AＡ", "BＢ", "CＣ", "DＤ")),
 )
-"""Option markers A to D in order, in one of the two printed styles."""
+"""Option markers A to D in the two printed styles."""
 
 _WHICH = re.compile(r"下列[^？?]{0,80}?何者[^？?]{0,60}[？?]")
 """The opening of most questions: 下列…何者…？"""
@@ -30,15 +29,37 @@ _WHICH = re.compile(r"下列[^？?]{0,80}?何者[^？?]{0,60}[？?]")
 _MARK = r"[(（]?{letter}[)）.．]\s*"
 
 
+def _run(stem: str, markers: tuple[re.Pattern[str], ...]) -> tuple[int, int] | None:
+    """Start and end of the tightest run of markers in order that ends first; None when there is none.
+
+    Forward to the first end, then back to the latest start: one pattern with four gaps would backtrack without bound.
+    """
+    end = 0
+    for marker in markers:
+        found = marker.search(stem, end)
+        if found is None:
+            return None
+        end = found.end()
+    start = end
+    for marker in reversed(markers):
+        start = max(found.start() for found in marker.finditer(stem, 0, start))
+    return start, end
+
+
+def _asks_to_its_end(text: str) -> bool:
+    """A question, or a sentence that ends in a colon for the options to complete."""
+    return bool(_ASKS.search(text)) or text.rstrip().endswith(("：", ":"))
+
+
 def option_run(stem: str) -> bool:
     """A run of option markers between two questions: the options of the first, then the second."""
-    run = _RUN.search(stem)
-    return bool(run and _ASKS.search(stem[: run.start()]) and _ASKS.search(stem[run.end() :]))
+    runs = [run for run in (_run(stem, markers) for markers in _MARKERS) if run]
+    return any(_ASKS.search(stem[:start]) and _asks_to_its_end(stem[end:]) for start, end in runs)
 
 
 def own_options(stem: str, options: Mapping[str, str]) -> bool:
     """The stem prints its own four options behind their markers: the cut between stem and options failed."""
-    if not options or not all(text in stem for text in options.values()):
+    if not options or not all(text and text in stem for text in options.values()):
         return False  # spares a release the compilation of a pattern for each stem
     parts = [_MARK.format(letter=letter) + re.escape(text) for letter, text in options.items()]
     return re.search(r"\s*".join(parts), stem) is not None
@@ -48,8 +69,9 @@ def next_number(stem: str, q_no: int) -> bool:
     """The next question's number behind the end of a question, and a question behind it."""
     if str(q_no + 1) not in stem:
         return False
+    stem = _QUOTED.sub("", stem)
     seam = re.search(rf"[？?：:]\s*{q_no + 1}(?:[.．、]\s*|\s+)(?=[㐀-鿿])", stem)
-    return bool(seam and _ASKS.search(stem[: seam.start() + 1]) and _ASKS.search(stem[seam.end() :]))
+    return bool(seam and _ASKS.search(stem[: seam.start() + 1]) and _asks_to_its_end(stem[seam.end() :]))
 
 
 def asks_twice(stem: str) -> bool:
