@@ -9,7 +9,6 @@ import dagster as dg
 
 from assets import metadata
 from opentwbench.exam.digests import parser_digest
-from opentwbench.exam.items import NO_SUBJECT
 from opentwbench.exam.paper import parse_pairs
 from opentwbench.exam.release import settle_all, shared_counts
 from opentwbench.exam.sitting import ParseCache, collect, needed_urls
@@ -70,9 +69,10 @@ def exam_papers(
     failed = {url for url, file in retrieved.items() if file.status == "failed"}
     for key in context.partition_keys:
         own = [each for each in records if str(each.row.year_roc) == key]
-        gone = failed & set(needed_urls(each.row for each in own))
-        record = products.write_year(place, int(key), own, digests.get(key, ""), gone)
-        context.add_asset_metadata(metadata.of_year(record), partition_key=key)
+        urls = needed_urls(each.row for each in own)
+        record = products.write_year(place, int(key), own, digests.get(key, ""), failed.intersection(urls))
+        requests = sum(retrieved[url].requests for url in urls)
+        context.add_asset_metadata({**metadata.of_year(record), "requests": requests}, partition_key=key)
 
 
 @dg.asset(
@@ -91,10 +91,9 @@ def subject_items(context: dg.AssetExecutionContext, store: StoreResource, lists
     inputs = products.items_inputs(place, applied)
     settled = settle_all(products.row_records(place), applied)
     shared = shared_counts(settled.values())
-    for slug in (*context.partition_keys, NO_SUBJECT):
+    for slug in context.partition_keys:
         record = products.write_items(place, settled[slug], shared[slug], inputs[slug])
-        if slug != NO_SUBJECT:
-            context.add_asset_metadata(metadata.of_items(record), partition_key=slug)
+        context.add_asset_metadata(metadata.of_items(record), partition_key=slug)
 
 
 @dg.asset(group_name="exam", kinds={"jsonl", "csv"}, partitions_def=subjects, deps=[subject_items])

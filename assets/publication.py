@@ -39,7 +39,9 @@ def subject_publication(
 def exam_release(store: StoreResource, target: PublicationResource, lists: ListSettings) -> dg.MaterializeResult:
     """The accounts of all subjects together: where every printed question went, and where every subject stands."""
     place = store.open()
-    record = products.write_release(place, target.open(place), lists.withdrawals())
+    products.refresh_no_subject(place, lists.lists())
+    record = products.release_record(place, target.open(place), lists.withdrawals())
+    place.write_json(place.release(), record)
     return dg.MaterializeResult(metadata=metadata.of_release(record))
 
 

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from opentwbench.exam.items import NO_SUBJECT
 from opentwbench.exam.subjects import REGISTRY
 from resources import exam_products as products
 from resources.progress import Progress, Silent
@@ -153,14 +154,16 @@ class Build:
     def _items(self) -> None:
         from assets.exam import subject_items
 
-        stale = products.stale_items(self._store, products.items_inputs(self._store, self._lists.lists()))
-        if not stale:
+        if not self._stale_scopes() - {NO_SUBJECT}:
             return
         slugs = sorted(REGISTRY)
         before = {slug: products.figures_digest(self._store, slug) for slug in slugs}
         # One run over all: what subjects share is counted over all, and a file whose bytes stay is not written.
         self._materialize([subject_items], partition_range=(slugs[0], slugs[-1]))
         self.report.items_written = [s for s in slugs if products.figures_digest(self._store, s) != before[s]]
+
+    def _stale_scopes(self) -> set[str]:
+        return set(products.stale_items(self._store, products.items_inputs(self._store, self._lists.lists())))
 
     def _subjects(self) -> None:
         from assets.exam import subject_dataset
@@ -181,7 +184,8 @@ class Build:
         from assets.publication import exam_release
         from checks.exam import RELEASE_CHECKS
 
-        if not self.report.unchanged or not self._store.exists(self._store.release_suite()):
+        lists = self._lists.lists(), self._lists.withdrawals()
+        if not products.release_is_current(self._store, self._public, *lists):
             self._materialize([exam_release, *RELEASE_CHECKS], raise_on_error=False)
         self.report.release = self._store.read_json(self._store.release())
         self.report.suite = self._store.read_json_or_none(self._store.release_suite()) or {}
@@ -211,7 +215,15 @@ class Build:
             raise_on_error=raise_on_error,
             run_config=QUIET,
         )
+        self.report.requests += requests_of(result)
         self.report.errors += errors_of(result, partition or "")
+
+
+def requests_of(result: dg.ExecuteInProcessResult) -> int:
+    """Requests that the assets of a run say they made."""
+    events = result.get_asset_materialization_events()
+    made = [event.materialization.metadata.get("requests") for event in events]
+    return sum(int(each.value) for each in made if each is not None)
 
 
 def errors_of(result: dg.ExecuteInProcessResult, partition: str) -> list[str]:

@@ -11,7 +11,9 @@ from collections.abc import Mapping
 import dagster as dg
 
 from opentwbench.exam.digests import compare, merge
+from opentwbench.exam.items import NO_SUBJECT
 from orchestration.jobs import papers_job, subject_job
+from resources.exam_products import year_records
 from resources.partitions import exam_years
 from resources.settings import StoreResource
 from resources.store import Store
@@ -26,9 +28,9 @@ def index_digests(store: Store) -> dict[str, str]:
 
 
 def paper_digests(store: Store) -> dict[str, str]:
-    """Slug -> digest of the papers that subject has in all recorded years."""
-    years = (store.read_json_or_none(store.papers_record(year)) for year in store.years())
-    return merge(record["subjects"] for record in years if record is not None)
+    """Slug -> digest of the papers that subject has in all recorded years. Papers of no subject have no partition."""
+    digests = merge(record["subjects"] for record in year_records(store))
+    return {slug: found for slug, found in digests.items() if slug != NO_SUBJECT}
 
 
 def changes_since(cursor: str | None, now: Mapping[str, str]) -> tuple[str, ...]:

@@ -24,7 +24,16 @@ from opentwbench.exam.exclusion_lists import Lists
 from opentwbench.exam.index import Index, read_index
 from opentwbench.exam.items import NO_SUBJECT
 from opentwbench.exam.model import RejectionReason
-from opentwbench.exam.release import Settled, code_version, dataset_of, matching, scope_digests, sum_of_matchings
+from opentwbench.exam.release import (
+    Settled,
+    code_version,
+    dataset_of,
+    matching,
+    scope_digests,
+    scope_of,
+    settle,
+    sum_of_matchings,
+)
 from opentwbench.exam.sitting import RowRecord, from_line, to_line
 from opentwbench.exam.subjects import REGISTRY, Subject
 from resources.store import Store
@@ -179,6 +188,14 @@ def write_items(store: Store, settled: Settled, shared: int, inputs: str) -> dic
     return record
 
 
+def refresh_no_subject(store: Store, lists: Lists) -> None:
+    """Settle the questions that no subject claims, when their papers changed: they belong to no partition."""
+    inputs = items_inputs(store, lists)[NO_SUBJECT]
+    if stale_items(store, {NO_SUBJECT: inputs}):
+        records = [record for record in row_records(store) if scope_of(record) == NO_SUBJECT]
+        write_items(store, settle(NO_SUBJECT, records, lists), 0, inputs)
+
+
 def stale_items(store: Store, inputs: Mapping[str, str]) -> list[str]:
     """Scopes whose items were made from something else, or whose file is not the recorded one."""
     return [scope for scope, wanted in inputs.items() if not _items_are_current(store, scope, wanted)]
@@ -304,14 +321,14 @@ def _hash_of(store: Store, path: str) -> str:
 # -- the release ------------------------------------------------------------------------------------------------------
 
 
-def write_release(store: Store, public: Store, withdrawals: Mapping[str, Withdrawal]) -> dict[str, Any]:
-    """Keep the accounts of all scopes together and the state of every subject; returns the record."""
+def release_record(store: Store, public: Store, withdrawals: Mapping[str, Withdrawal]) -> dict[str, Any]:
+    """The accounts of all scopes together and the state of every subject, from what the store holds now."""
     years = year_records(store)
     scopes = (*REGISTRY, NO_SUBJECT)
     parts = [Accounting.from_json(store.read_json(store.accounting(scope))["accounting"]) for scope in scopes]
     whole = over_all(parts, sum(record["counts"]["printed"] for record in years))
     states = [subject_state(store, public, slug, withdrawals) for slug in REGISTRY]
-    record = {
+    return {
         "table": [list(line) for line in whole.table()],
         "closes": whole.closes(),
         "parse_caused": {exclusion.value: count for exclusion, count in whole.parse_caused.items()},
@@ -320,8 +337,28 @@ def write_release(store: Store, public: Store, withdrawals: Mapping[str, Withdra
         "matching": sum_of_matchings(record["matching"] for record in years),
         "rejected": [rejection for record in years for rejection in record["rejected"]],
     }
-    store.write_json(store.release(), record)
-    return record
+
+
+def write_suite(store: Store, broken: Iterable[Iterable[object]], rules: int) -> bool:
+    """Keep what the suite said of the release that is recorded now; True when it passed.
+
+    A suite that judged nothing, because nothing is published, did not pass.
+    """
+    found = [list(each) for each in broken]
+    passed = rules > 0 and not found
+    of = _hash_of(store, store.release())
+    store.write_json(store.release_suite(), {"passed": passed, "rules": rules, "broken": found, "release": of})
+    return passed
+
+
+def release_is_current(store: Store, public: Store, lists: Lists, withdrawals: Mapping[str, Withdrawal]) -> bool:
+    """Whether the recorded release is what the store holds now, and the suite judged just that."""
+    suite, kept = store.read_json_or_none(store.release_suite()), store.read_json_or_none(store.release())
+    if suite is None or suite["release"] != _hash_of(store, store.release()):
+        return False
+    if stale_items(store, {NO_SUBJECT: items_inputs(store, lists)[NO_SUBJECT]}):
+        return False
+    return bool(kept == json.loads(json.dumps(release_record(store, public, withdrawals))))
 
 
 def release_rows(store: Store, public: Store) -> Iterator[dict[str, Any]]:

@@ -177,9 +177,9 @@ def settle(scope: str, records: Sequence[RowRecord], lists: Lists = NO_LISTS) ->
 
 
 def settle_all(records: Iterable[RowRecord], lists: Lists = NO_LISTS) -> dict[str, Settled]:
-    """Every scope settled: all subjects of the registry, also those without a paper, and 'no_subject'."""
+    """Every subject of the registry settled, also those without a paper."""
     scopes = by_scope(records)
-    return {scope: settle(scope, scopes.get(scope, []), lists) for scope in (*REGISTRY, NO_SUBJECT)}
+    return {slug: settle(slug, scopes.get(slug, []), lists) for slug in REGISTRY}
 
 
 def shared_counts(settled: Iterable[Settled]) -> dict[str, int]:
