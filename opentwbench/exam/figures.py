@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from opentwbench.exam.layout import Page, Span
+from opentwbench.exam.layout import Page, Span, is_border
 from opentwbench.exam.model import Box
 
 SMALLEST = 10.0
@@ -18,8 +18,12 @@ REACH = 14.0
 
 
 def figures(page: Page) -> list[Box]:
-    """The page's figures: drawings and pictures that stand together as one box each. Rules (underlines) are none."""
-    pieces = [box for box in (*page.drawings, *page.images) if _visible(box)]
+    """The page's figures: drawings and pictures that stand together as one box each.
+
+    A rule is part of one only where it is the border of something drawn; else it underlines words.
+    """
+    borders = (rule for rule in page.rules if is_border(rule, page.drawings))
+    pieces = [box for box in (*page.drawings, *page.images, *borders) if _visible(box)]
     return _merge(pieces)
 
 

@@ -11,8 +11,8 @@ from __future__ import annotations
 import bisect
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +34,18 @@ INVISIBLE_SIZE = 0.4
 SAME_LINE = 0.5
 """Two spans share a line when their base lines differ by less than this share of the body size (pitch is above 1.1)."""
 
+INVISIBLE = 3
+"""Render mode of text that is neither filled nor stroked."""
+
+FIRST_WIDE = 0x2460
+"""From here on one character of one font is drawn by one glyph; several Latin subsets can share a font's name."""
+
+PEN_GAP = 0.12
+"""A painted run is parted where the pen moves more than this share of the size between two characters."""
+
+UNKNOWN = "\ufffd"
+"""A glyph without a character."""
+
 RULE_HEIGHT = 2.0
 """A drawn path no higher than this (points) is a rule: an underline, a blank, a border."""
 
@@ -43,7 +55,10 @@ LINE_FILL = 20.0
 BLANK = "_____"
 """A blank to be filled in, drawn on the page as a rule with nothing above it."""
 
-SMALL = 0.82
+SHIFT = 0.6
+"""Raised and lowered text stands off its line by less than this share of the line's type."""
+
+SMALL = 0.86
 """A span below this share of its line's size is raised or lowered text, not a line of its own."""
 
 
@@ -114,6 +129,8 @@ class Page:
     """Everything else that is drawn as paths: boxes, arrows, axes, table grids."""
     images: tuple[Box, ...] = ()
     """Placed pictures, also those that hold a marker."""
+    glyphs: Mapping[tuple[str, str], frozenset[int]] = field(default_factory=dict)
+    """(font, wide character) -> the glyphs drawn for it."""
 
     def body_size(self) -> float:
         """The size most characters have; 12.0 on a page without text."""
@@ -175,20 +192,71 @@ def read_pages(path: Path) -> tuple[Page, ...]:
 
 
 def _read_page(page: Any, number: int) -> Page:
-    spans: list[Span] = []
-    # dict is about half the cost of rawdict; flags=0 leaves images and ligature handling out.
-    for block in page.get_text("dict", flags=0)["blocks"]:
-        for line in block["lines"]:
-            if line["dir"][0] < 0.99:  # turned text is a figure's label or a stamp in the margin
-                continue
-            for raw in line["spans"]:
-                text = map_symbol_font(raw["text"], raw["font"])
-                x0, y0, x1, y1 = raw["bbox"]
-                spans.append(Span(x0, y0, x1, y1, raw["origin"][1], raw["size"], raw["font"], text))
     rules, drawings, images = _graphics(page)
+    spans, glyphs = _painted(page)
     return Page(
-        number, page.rect.width, page.rect.height, _without_hidden(spans), rules=rules, drawings=drawings, images=images
+        number,
+        page.rect.width,
+        page.rect.height,
+        _without_hidden(spans),
+        rules=rules,
+        drawings=drawings,
+        images=images,
+        glyphs=glyphs,
     )
+
+
+def _painted(page: Any) -> tuple[list[Span], dict[tuple[str, str], frozenset[int]]]:
+    """The page's painted characters as spans, and the glyphs drawn for each (font, character).
+
+    The log of painted glyphs is read rather than MuPDF's structured text: that one follows /ActualText, which in
+    111130/601/0101 names other words than those painted, loses some and doubles others.
+    """
+    spans: list[Span] = []
+    glyphs: dict[tuple[str, str], set[int]] = {}
+    for run in page.get_texttrace():
+        if run["dir"][0] < 0.99 or run["type"] == INVISIBLE or run["opacity"] == 0:
+            continue  # turned text is a stamp in the margin or a figure's label; invisible text is nothing to read
+        for span in _spans_of(run):
+            joined = _joined(spans[-1], span) if spans else None
+            if joined:
+                spans[-1] = joined
+            else:
+                spans.append(span)
+        for code, glyph, _, _ in run["chars"]:
+            if code >= FIRST_WIDE:
+                glyphs.setdefault((run["font"], chr(code)), set()).add(glyph)
+    return spans, {key: frozenset(drawn) for key, drawn in glyphs.items()}
+
+
+def _joined(left: Span, right: Span) -> Span | None:
+    """Two spans as one when the second goes on where the first ends in the same type; None otherwise."""
+    gap = right.x0 - left.x1
+    same = left.font == right.font and left.size == right.size and abs(left.base - right.base) <= 0.5
+    if not same or abs(gap) >= PEN_GAP * left.size:
+        return None
+    text = left.text + right.text
+    return Span(left.x0, left.y0, right.x1, left.y1, left.base, left.size, left.font, text)
+
+
+def _spans_of(run: dict[str, Any]) -> list[Span]:
+    """The characters of one painted run, parted where the pen moves away: a gap, another base line, a step back."""
+    font, size = run["font"], run["size"]
+    gap = PEN_GAP * size
+    spans: list[Span] = []
+    text: list[str] = []
+    left = top = right = bottom = base = 0.0
+    for code, _, (_, y), (x0, y0, x1, y1) in run["chars"]:
+        if text and (not -gap < x0 - right < gap or abs(y - base) > 0.5):
+            spans.append(Span(left, top, right, bottom, base, size, font, map_symbol_font("".join(text), font)))
+            text = []
+        if not text:
+            left, top, bottom, base = x0, y0, y1, y
+        text.append(chr(code) if code > 0 else UNKNOWN)
+        right = x1
+    if text:
+        spans.append(Span(left, top, right, bottom, base, size, font, map_symbol_font("".join(text), font)))
+    return spans
 
 
 def _graphics(page: Any) -> tuple[tuple[Box, ...], tuple[Box, ...], tuple[Box, ...]]:
@@ -231,53 +299,131 @@ def _without_hidden(spans: Sequence[Span]) -> tuple[Span, ...]:
     return tuple(kept)
 
 
+def ambiguous_characters(pages: Iterable[Page]) -> frozenset[tuple[str, str]]:
+    """(font, character) pairs that the paper draws with more than one glyph: the code point does not say which.
+
+    Seen: ①, ② and ③ all coded as ① (108120/900/0003 p1), 脲 and 苷 both coded as U+EA86 (101030/101/0102 p3).
+    """
+    drawn: dict[tuple[str, str], set[int]] = {}
+    for page in pages:
+        for key, glyphs in page.glyphs.items():
+            drawn.setdefault(key, set()).update(glyphs)
+    return frozenset(key for key, glyphs in drawn.items() if len(glyphs) > 1)
+
+
 def visual_lines(page: Page) -> list[Line]:
-    """The page's lines from top to bottom, raised and lowered spans attached to the line they belong to."""
-    body = page.body_size()
-    printed = [span for span in page.spans if span.text.strip()]
-    blanks = [span for span in page.spans if not span.text.strip()]
-    rows: list[list[Span]] = []
-    bases: list[float] = []
-    small = [span for span in printed if span.size < SMALL * body]
-    for span in sorted((s for s in printed if s.size >= SMALL * body), key=lambda s: s.base):
-        if bases and span.base - bases[-1] < SAME_LINE * body:
-            rows[-1].append(span)
+    """The page's lines from top to bottom, raised and lowered spans attached to the line they belong to.
+
+    Every measure is taken from the type at the place itself: a mixed paper prints its essay part in larger type.
+    """
+    printed = sorted((span for span in page.spans if span.text.strip()), key=lambda s: s.base)
+    small = _small_spans(printed)
+    rows = _rows(span for span in printed if id(span) not in small)
+    _attach_small([span for span in printed if id(span) in small], rows)
+    rows.sort(key=lambda row: row.base)
+    _attach_blanks((span for span in page.spans if not span.text.strip()), rows)
+    _fill_in_blanks([r for r in page.rules if not is_border(r, page.drawings)], rows)
+    return [_line(page.number, row, _crowded(i, rows)) for i, row in enumerate(rows)]
+
+
+@dataclass(slots=True)
+class _Row:
+    """A line in the making: its base line, its largest type, its spans."""
+
+    base: float
+    size: float
+    spans: list[Span]
+
+    def touches(self, x0: float, x1: float, reach: float) -> bool:
+        """True when a printed span of the row stands within `reach` points of x0..x1."""
+        return any(s.text.strip() and s.x0 - reach <= x1 and x0 <= s.x1 + reach for s in self.spans)
+
+
+def _small_spans(printed: Sequence[Span]) -> set[int]:
+    """Ids of the spans that are raised or lowered from a larger span beside them. `printed` is in order of base."""
+    bases = [span.base for span in printed]
+    largest = max((span.size for span in printed), default=0.0)
+    small: set[int] = set()
+    for span in printed:
+        if span.size >= SMALL * largest:
+            continue
+        start = bisect.bisect_left(bases, span.base - SHIFT * largest)
+        for other in printed[start : bisect.bisect_right(bases, span.base + SHIFT * largest)]:
+            offset = abs(other.base - span.base)
+            beside = other.x0 - 0.6 * other.size <= span.x1 and span.x0 <= other.x1 + 0.6 * other.size
+            if span.size < SMALL * other.size and 0.05 * other.size < offset < SHIFT * other.size and beside:
+                small.add(id(span))
+                break
+    return small
+
+
+def _rows(printed: Iterable[Span]) -> list[_Row]:
+    """Spans in order of base, shared out by base line."""
+    rows: list[_Row] = []
+    for span in printed:
+        if rows and span.base - rows[-1].base < SAME_LINE * min(span.size, rows[-1].size):
+            rows[-1].spans.append(span)
+            rows[-1].size = max(rows[-1].size, span.size)
         else:
-            rows.append([span])
-            bases.append(span.base)
-    _attach_small(small, rows, bases, body)
-    order = sorted(range(len(rows)), key=bases.__getitem__)
-    rows, bases = [rows[i] for i in order], [bases[i] for i in order]
-    _attach_blanks(blanks, rows, bases, body)
-    _fill_in_blanks([r for r in page.rules if not _borders(r, page.drawings)], rows, bases, body)
-    return [
-        _line(page.number, row, base, _crowded(i, rows, bases, body))
-        for i, (row, base) in enumerate(zip(rows, bases, strict=True))
-    ]
+            rows.append(_Row(span.base, span.size, [span]))
+    return rows
 
 
-def _fill_in_blanks(rules: Iterable[Box], rows: list[list[Span]], bases: Sequence[float], body: float) -> None:
+def _attach_small(small: Iterable[Span], rows: list[_Row]) -> None:
+    """Give each small span to the nearest line it is raised or lowered from."""
+    bases = [row.base for row in rows]
+    for span in small:
+        reach = 2 * span.size
+        near = rows[bisect.bisect_left(bases, span.base - reach) : bisect.bisect_right(bases, span.base + reach)]
+        fitting = [r for r in near if span.size < SMALL * r.size and r.touches(span.x0, span.x1, 0.6 * r.size)]
+        min(fitting, key=lambda r: abs(r.base - span.base)).spans.append(span)
+
+
+def _attach_blanks(blanks: Iterable[Span], rows: Sequence[_Row]) -> None:
+    """Blank spans carry the spaces between Latin words; one that stands on no line's base is dropped."""
+    if not rows:
+        return
+    bases = [row.base for row in rows]
+    for span in blanks:
+        i = bisect.bisect_left(bases, span.base)
+        near = min((j for j in (i - 1, i) if 0 <= j < len(bases)), key=lambda j: abs(bases[j] - span.base))
+        if abs(bases[near] - span.base) < SAME_LINE * rows[near].size:
+            rows[near].spans.append(span)
+
+
+def _crowded(i: int, rows: Sequence[_Row]) -> bool:
+    """True when the row above or below stands closer than a line of its type can."""
+    row = rows[i]
+    left, right = min(s.x0 for s in row.spans), max(s.x1 for s in row.spans)
+    for j in (i - 1, i + 1):
+        if 0 <= j < len(rows):
+            size = min(row.size, rows[j].size)
+            if abs(rows[j].base - row.base) < 0.85 * size and rows[j].touches(left, right, size):
+                return True
+    return False
+
+
+def _fill_in_blanks(rules: Iterable[Box], rows: Sequence[_Row]) -> None:
     """Write a blank where a rule is drawn under nothing: in a gap between spans, or under spaces inside one."""
     for rule in rules:
-        if not body < rule.x1 - rule.x0 < 15 * body:
+        row = next((r for r in rows if -0.1 * r.size < rule.y0 - r.base < 0.4 * r.size), None)
+        if row is None or not row.size < rule.x1 - rule.x0 < 15 * row.size:
             continue
-        i = next((i for i, base in enumerate(bases) if -0.1 * body < rule.y0 - base < 0.4 * body), None)
-        if i is None:
-            continue
-        row = rows[i]
-        over = [s for s in row if s.text.strip() and min(s.x1, rule.x1) - max(s.x0, rule.x0) > 0.3 * body]
+        size = row.size
+        over = [s for s in row.spans if s.text.strip() and min(s.x1, rule.x1) - max(s.x0, rule.x0) > 0.3 * size]
         if not over:
-            if any(
-                rule.x0 - 2 * body < s.x1 <= rule.x0 + body or rule.x1 - body <= s.x0 < rule.x1 + 2 * body for s in row
-            ):
-                row.append(Span(rule.x0, rule.y0 - body, rule.x1, rule.y0, bases[i], body, "", f" {BLANK} "))
+            before = any(rule.x0 - 2 * size < s.x1 <= rule.x0 + size for s in row.spans)
+            behind = any(rule.x1 - size <= s.x0 < rule.x1 + 2 * size for s in row.spans)
+            if before or behind:
+                box = (rule.x0, rule.y0 - size, rule.x1, rule.y0)
+                row.spans.append(Span(*box, row.base, size, "", f" {BLANK} "))
         elif len(over) == 1:
             filled = _fill_spaces(over[0], rule)
             if filled is not None:
-                row[row.index(over[0])] = filled
+                row.spans[row.spans.index(over[0])] = filled
 
 
-def _borders(rule: Box, drawings: Iterable[Box]) -> bool:
+def is_border(rule: Box, drawings: Iterable[Box]) -> bool:
     """True when the rule is an edge of something drawn: a box, a table's grid."""
     return any(
         d.y0 - 2 <= rule.y0 <= d.y1 + 2 and (abs(d.x0 - rule.x0) < 3 or abs(d.x1 - rule.x1) < 3) for d in drawings
@@ -296,69 +442,29 @@ def _fill_spaces(span: Span, rule: Box) -> Span | None:
     return Span(span.x0, span.y0, span.x1, span.y1, span.base, span.size, span.font, text)
 
 
-def _attach_small(small: Iterable[Span], rows: list[list[Span]], bases: list[float], body: float) -> None:
-    """Give each small span to the line it is raised or lowered from; what touches no line becomes a line of its own."""
-    leftover: list[Span] = []
-    mains = [list(row) for row in rows]
-    for span in small:
-        best, best_distance = -1, 0.9 * body
-        for i, base in enumerate(bases):
-            distance = abs(base - span.base)
-            if distance < best_distance and _touches(span, mains[i], body):
-                best, best_distance = i, distance
-        if best >= 0:
-            rows[best].append(span)
-        else:
-            leftover.append(span)
-    for span in sorted(leftover, key=lambda s: s.base):
-        if len(bases) > len(mains) and abs(span.base - bases[-1]) < SAME_LINE * body:
-            rows[-1].append(span)
-        else:
-            rows.append([span])
-            bases.append(span.base)
-
-
-def _touches(span: Span, row: Sequence[Span], body: float) -> bool:
-    return any(s.x0 - 0.6 * body <= span.x1 and span.x0 <= s.x1 + 0.6 * body for s in row)
-
-
-def _attach_blanks(blanks: Iterable[Span], rows: list[list[Span]], bases: list[float], body: float) -> None:
-    """Blank spans carry the spaces between Latin words; one that stands on no line's base is dropped."""
-    if not bases:
-        return
-    for span in blanks:
-        i = bisect.bisect_left(bases, span.base)
-        near = min((j for j in (i - 1, i) if 0 <= j < len(bases)), key=lambda j: abs(bases[j] - span.base))
-        if abs(bases[near] - span.base) < SAME_LINE * body:
-            rows[near].append(span)
-
-
-def _crowded(i: int, rows: Sequence[Sequence[Span]], bases: Sequence[float], body: float) -> bool:
-    for j in (i - 1, i + 1):
-        if 0 <= j < len(bases) and abs(bases[j] - bases[i]) < 0.85 * body and _touches_any(rows[i], rows[j], body):
-            return True
-    return False
-
-
-def _touches_any(row: Sequence[Span], other: Sequence[Span], body: float) -> bool:
-    left, right = min(s.x0 for s in row), max(s.x1 for s in row)
-    other_left, other_right = min(s.x0 for s in other), max(s.x1 for s in other)
-    return left - body <= other_right and other_left <= right + body
-
-
-def _line(page: int, row: Sequence[Span], base: float, crowded: bool) -> Line:
-    spans = sorted(row, key=lambda s: (s.x0, s.x1))
+def _line(page: int, row: _Row, crowded: bool) -> Line:
+    spans = sorted(row.spans, key=lambda s: (s.x0, s.x1))
     while spans and not spans[0].text.strip():
         spans.pop(0)
     while spans and not spans[-1].text.strip():
         spans.pop()
-    size = max(s.size for s in spans if s.text.strip())
-    return Line(page, base, size, tuple(spans), tuple(_shift(s, base, size) for s in spans), crowded)
+    shifts = tuple(_shift(span, row) for span in spans)
+    over = any(_covers_text(span, spans, shifts) for span, shift in zip(spans, shifts, strict=True) if shift)
+    return Line(page, row.base, row.size, tuple(spans), shifts, crowded or over)
 
 
-def _shift(span: Span, base: float, size: float) -> int:
-    if span.size >= SMALL * size or not span.text.strip():
+def _covers_text(small: Span, spans: Sequence[Span], shifts: Sequence[int]) -> bool:
+    """True when a small span stands over words of its line instead of in a gap: a label, no index."""
+    width = small.x1 - small.x0
+    for span, shift in zip(spans, shifts, strict=True):
+        if not shift and span.text.strip() and min(small.x1, span.x1) - max(small.x0, span.x0) > 0.5 * width:
+            return True
+    return False
+
+
+def _shift(span: Span, row: _Row) -> int:
+    if span.size >= SMALL * row.size or not span.text.strip():
         return 0
-    if span.base < base - 0.15 * size:
+    if span.base < row.base - 0.15 * row.size:
         return 1
-    return -1 if span.base > base + 0.05 * size else 0
+    return -1 if span.base > row.base + 0.05 * row.size else 0

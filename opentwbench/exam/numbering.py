@@ -122,8 +122,11 @@ def _candidates(lines: Sequence[Line], columns: Mapping[int, float]) -> list[Ope
         for length in range(1, min(len(run.group()), 3) + 1):
             number = int(run.group()[:length])
             if 0 < number <= MAX_QUESTIONS and cut(first, 0, blank + length).x1 <= column + 0.3 * line.size:
-                dot = re.match(r"\s*[.．、](?![0-9])", stripped[length:]) if length == len(run.group()) else None
-                found.append(Opening(number, i, blank + length + (dot.end() if dot else 0), first.x0))
+                dot = re.match(r"\s*[.．、]", stripped[length:]) if length == len(run.group()) else None
+                after = blank + length + (dot.end() if dot else 0)
+                if first.text[after : after + 1].isdigit() and cut(first, 0, after).x1 > column + 0.3 * line.size:
+                    after = blank + length  # a decimal point right of the number column belongs to the stem
+                found.append(Opening(number, i, after, first.x0))
     return found
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from opentwbench.exam.figures import at, encloses, figures, grow
 from opentwbench.exam.glyphs import MARKERS, normalise, unmapped
-from opentwbench.exam.layout import BLANK, Line, Page, Span, read_pages
+from opentwbench.exam.layout import BLANK, Line, Page, Span, ambiguous_characters, read_pages
 from opentwbench.exam.markers import PICTURES, WIDEST_PICTURE, cut, layout_of, lift
 from opentwbench.exam.model import (
     LETTERS,
@@ -49,6 +49,10 @@ LONGEST_LABEL = 8
 
 MOST_UNEXPLAINED = 0.02
 """A paper is refused when a larger share of its question area belongs to no question, heading, passage or figure."""
+
+SMALL_LINE = 0.75
+"""A line whose largest type is below this share of the part's own holds no words of a stem or option: it is the limit
+of a sum or a figure's label."""
 
 ROW_GAP = 0.5
 """A marker opens an option when this share of the type size stands free before it, or when it opens its line."""
@@ -122,10 +126,11 @@ def read_questions(path: Path) -> QuestionPaper:
     _mark_groups(before, drafts)
     characters = _account_characters(body[openings[0].line :], drafts)
     _reject_unread(name, characters, drafts)
+    ambiguous = ambiguous_characters(pages)
     between = [*before, *(line for draft in drafts for line in draft.outside)]
     return QuestionPaper(
         file=name,
-        questions=tuple(_question(draft) for draft in drafts),
+        questions=tuple(_question(draft, ambiguous) for draft in drafts),
         header=read_header([line for line in [*preamble, *before] if line.page == 1 or line in before]),
         layout=layout,
         pages=len(pages),
@@ -146,6 +151,7 @@ class _Reader:
         self.layout = layout
         self.lines = lines
         self.pages = {page.number: page for page in pages}
+        self.size = Counter(line.size for line in lines).most_common(1)[0][0]
         self.content_top: dict[int, float] = {}
         for line in lines:  # what is drawn above a page's first content line is the running header's box
             self.content_top.setdefault(line.page, line.base - line.size)
@@ -250,7 +256,7 @@ class _Reader:
                 draft.add(part, line, pieces)
             if here:
                 columns = [(row[p][0].x0, marker.letter) for p, marker in here.items()]
-            if line.crowded:
+            if line.crowded or line.size < SMALL_LINE * self.size:
                 draft.findings.add(Exclusion.NOT_TEXT)
 
     def _look_at_figures(self, draft: _Draft, lines: Sequence[Line], end: int) -> None:
@@ -262,6 +268,7 @@ class _Reader:
         for part, page, _, row in _rows_with_pages(draft):
             if part != "stem" and any(encloses(a, s) for a in areas[page] for s, _ in row if s.text.strip()):
                 draft.findings.add(Exclusion.NOT_TEXT)
+        areas = {page: [a for a in here if not _holds_text(a, page, draft)] for page, here in areas.items()}
         for _ in range(2):  # a chart's ticks stand at its axes, its titles at the ticks
             for part, page, i, row in _rows_with_pages(draft):
                 kept, labels = _without_labels(row, areas[page], opens_option=part != "stem" and i == 0)
@@ -289,6 +296,18 @@ def _rows_with_pages(draft: _Draft) -> list[tuple[str, int, int, list[Piece]]]:
         pages = [region.page for region in draft.regions if region.part == part]
         found += [(part, page, i, row) for i, (row, page) in enumerate(zip(rows, pages, strict=True))]
     return found
+
+
+def _holds_text(area: Box, page: int, draft: _Draft) -> bool:
+    """True for a frame around lines of text (a program, a table of sentences): what stands in it is no label."""
+    for _, at_page, _, row in _rows_with_pages(draft):
+        for chunk in _chunks(row) if at_page == page else ():
+            printed = [span for span, _ in chunk if span.text.strip()]
+            if sum(len(span.text.strip()) for span in printed) > LONGEST_LABEL and all(
+                encloses(area, span) for span in printed
+            ):
+                return True
+    return False
 
 
 def _without_labels(
@@ -399,13 +418,15 @@ def _column(columns: Sequence[tuple[float, str]], x: float, size: float) -> str:
     return letter
 
 
-def _question(draft: _Draft) -> Question:
+def _question(draft: _Draft, ambiguous: frozenset[tuple[str, str]]) -> Question:
     texts = {part: read_text(rows) for part, rows in draft.rows.items()}
     stem = texts.pop("stem", "")
     last = max((LETTERS.index(letter) for letter in texts), default=-1)
     options = {letter: texts.get(letter, "") for letter in LETTERS[: max(last + 1, 4)]}
     findings = set(draft.findings)
-    if unmapped(stem + "".join(options.values())):
+    pieces = (span for rows in draft.rows.values() for row in rows for span, _ in row) if ambiguous else ()
+    doubtful = any((span.font, char) in ambiguous for span in pieces for char in span.text)
+    if doubtful or unmapped(stem + "".join(options.values())):
         findings.add(Exclusion.UNMAPPED_GLYPH)
     if any(not text for text in options.values()):
         findings.add(Exclusion.NOT_TEXT)

@@ -10,12 +10,12 @@ import unicodedata
 from collections.abc import Sequence
 
 from opentwbench.exam.glyphs import fold_spaces, normalise, subscript, superscript
-from opentwbench.exam.layout import Span
+from opentwbench.exam.layout import SMALL, Span
 
 Row = Sequence[tuple[Span, int]]
 """The pieces of one visual line with their shift: 1 raised, -1 lowered, 0 on the line."""
 
-WORD_GAP = 0.18
+WORD_GAP = 0.15
 """A gap between two Latin spans above this share of the size is a space that the text layer left out."""
 
 COLUMN_GAP = 1.5
@@ -60,6 +60,9 @@ def _row_text(row: Row) -> str:
     while i < len(row):
         span, shift = row[i]
         piece = fold_spaces(span.text)
+        if _is_filler(row, i):
+            i += 1
+            continue
         if shift:
             while i + 1 < len(row) and row[i + 1][1] == shift:
                 i += 1
@@ -72,6 +75,14 @@ def _row_text(row: Row) -> str:
             last = row[i][0]
         i += 1
     return text.strip()
+
+
+def _is_filler(row: Row, i: int) -> bool:
+    """True for a blank set in the raised type right before raised text: HCO3, blank, raised minus is one word."""
+    span, _ = row[i]
+    if span.text.strip() or i + 1 == len(row) or row[i + 1][1] <= 0:
+        return False
+    return span.size < SMALL * max(s.size for s, _ in row)
 
 
 def _gap_is_space(text: str, piece: str, last: Span, span: Span) -> bool:
