@@ -88,7 +88,7 @@ def _bare(text: str) -> str:
 def _rows(page: pymupdf.Page, number: int) -> list[_Row]:
     """Words of a page in rows by the height of their middle."""
     try:
-        words = page.get_text("words", flags=pymupdf.TEXTFLAGS_WORDS)
+        words = page.get_text("words", flags=pymupdf.TEXTFLAGS_WORDS | pymupdf.TEXT_IGNORE_ACTUALTEXT)
     except (RuntimeError, ValueError) as error:
         raise PaperRejected(RejectionReason.NOT_A_PDF, f"cannot be read ({error})", page=number) from error
     words.sort(key=lambda word: word[1] + word[3])

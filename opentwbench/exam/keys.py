@@ -177,7 +177,7 @@ def _characters(path: Path) -> list[_Char]:
 
 def _page_characters(page: pymupdf.Page, number: int) -> Iterator[_Char]:
     try:
-        blocks = page.get_text("rawdict", flags=pymupdf.TEXTFLAGS_TEXT)["blocks"]
+        blocks = page.get_text("rawdict", flags=pymupdf.TEXTFLAGS_TEXT | pymupdf.TEXT_IGNORE_ACTUALTEXT)["blocks"]
     except (RuntimeError, ValueError) as error:
         raise PaperRejected(RejectionReason.NOT_A_PDF, f"cannot be read ({error})", page=number) from error
     for block in blocks:
