@@ -33,14 +33,17 @@ def fold_exact(text: str) -> str:
 
 def exact(question: str, options: Mapping[str, str]) -> str:
     """The exact fingerprint, 64 hex digits. Option letters and option order have no part in it."""
-    texts = sorted(fold_exact(text) for text in options.values())
-    return sha256(_SEPARATOR.join([fold_exact(question), *texts]).encode()).hexdigest()
+    return of_folded(fold_exact(question), map(fold_exact, options.values()))
 
 
 def loose(question: str, options: Mapping[str, str]) -> str:
     """The loose fingerprint, 64 hex digits. Equal for reprints that differ in widths, blanks or punctuation only."""
-    texts = sorted(fold_loose(text) for text in options.values())
-    return sha256(_SEPARATOR.join([fold_loose(question), *texts]).encode()).hexdigest()
+    return of_folded(fold_loose(question), map(fold_loose, options.values()))
+
+
+def of_folded(stem: str, texts: Iterable[str]) -> str:
+    """The fingerprint of a stem and option texts that are folded already, exactly or loosely."""
+    return sha256(_SEPARATOR.join([stem, *sorted(texts)]).encode()).hexdigest()
 
 
 def item_id(subject_key: str, question: str, options: Mapping[str, str]) -> str:
