@@ -36,7 +36,7 @@ def subject_check(name: str) -> dg.AssetChecksDefinition:
         place.remove(place.verdict(slug, name))
         try:
             with place.folder(place.dataset(slug)) as folder:
-                outcome, verdict = judge(name, folder, loose, code_version())
+                outcome, verdict = judge(name, folder, loose, code_version(), products.comparison(place, slug))
         except DatasetError as error:
             return result(
                 CheckOutcome(name, False, "error", {}, _without_files(place.exists(place.dataset(slug)), error))

@@ -8,21 +8,23 @@ and still holds; nothing is believed that a kill could have left half-done, beca
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from hashlib import sha256
 from typing import Any
 
+from opentwbench.dataset.contract import ItemRow
 from opentwbench.dataset.files import JSONL_NAME, read_jsonl
 from opentwbench.dataset.manifest import MANIFEST_NAME, Written, read_manifest, write_dataset
 from opentwbench.dataset.model import DatasetError, Withdrawal
 from opentwbench.dataset.publication import Verdict, folder_hashes
-from opentwbench.dataset.validators import BLOCKING_CHECKS
+from opentwbench.dataset.validators import BLOCKING_CHECKS, CompareRows, RowComparison
 from opentwbench.exam.accounting import Accounting, over_all
 from opentwbench.exam.digests import code_digest, digest, merge, parser_digest
 from opentwbench.exam.exclusion_lists import Lists
 from opentwbench.exam.index import Index, read_index
-from opentwbench.exam.items import NO_SUBJECT
+from opentwbench.exam.items import NO_SUBJECT, ItemLineError
+from opentwbench.exam.items import from_line as item_from_line
 from opentwbench.exam.model import RejectionReason
 from opentwbench.exam.release import (
     Settled,
@@ -31,12 +33,14 @@ from opentwbench.exam.release import (
     matching,
     scope_digests,
     scope_of,
+    scope_of_row,
     settle,
     sum_of_matchings,
 )
-from opentwbench.exam.sitting import RowRecord, from_line, to_line
+from opentwbench.exam.row_records import compare_rows
+from opentwbench.exam.sitting import RowRecord, from_line, row_of_line, to_line
 from opentwbench.exam.subjects import REGISTRY, Subject
-from resources.store import Store
+from resources.store import Store, StoreError
 
 PUBLISHED, WITHHELD, NO_SOURCE, UNFINISHED = "published", "withheld", "no source", "unfinished"
 """What can be said of a subject: its bytes are out; a check stands against them; it has no paper; work remains."""
@@ -160,6 +164,25 @@ def row_records(store: Store) -> Iterator[RowRecord]:
         yield from (from_line(line) for line in store.lines(store.papers(year)))
 
 
+def subject_records(store: Store, slug: str) -> Iterator[RowRecord]:
+    """Every index row of one subject with its parse record, from years that print it.
+
+    Raises DatasetError when a year's file is not the one that its record names: what was changed behind the parse stage
+    is no parse record.
+    """
+    for year in store.years():
+        record = store.read_json_or_none(store.papers_record(year))
+        if record is not None and slug not in record["subjects"]:
+            continue
+        found = sha256()
+        for line in store.lines(store.papers(year)):
+            found.update(line + b"\n")
+            if scope_of_row(row_of_line(line)) == slug:
+                yield from_line(line)
+        if record is None or record["sha256"] != found.hexdigest():
+            raise DatasetError(f"{store.papers(year)} is not the file that the parse stage recorded")
+
+
 # -- items of a subject -----------------------------------------------------------------------------------------------
 
 
@@ -264,6 +287,19 @@ def build_dataset(store: Store, slug: str, withdrawals: Mapping[str, Withdrawal]
         hashes = folder_hashes(folder)
     store.write_json(store.dataset_record(slug), {"inputs": inputs, "files": hashes})
     return written
+
+
+def comparison(store: Store, slug: str) -> CompareRows:
+    """How the published rows of a subject are compared with its parse records; nothing is read before it is called."""
+
+    def compare(rows: Sequence[ItemRow]) -> RowComparison:
+        try:
+            items = [item_from_line(line) for line in store.lines(store.items(slug))]
+            return compare_rows(REGISTRY[slug], rows, subject_records(store, slug), items)
+        except (StoreError, ItemLineError) as error:
+            raise DatasetError(str(error)) from None
+
+    return compare
 
 
 def verdicts(store: Store, slug: str) -> list[Verdict]:

@@ -18,7 +18,7 @@ from opentwbench.dataset.contract import excerpt
 from opentwbench.dataset.files import read_bytes
 from opentwbench.dataset.manifest import FOLDER_NAMES, MANIFEST_NAME, json_bytes, read_manifest, sha256
 from opentwbench.dataset.model import DatasetError
-from opentwbench.dataset.validators import BLOCKING_CHECKS, CheckOutcome, Fingerprint, run_check
+from opentwbench.dataset.validators import BLOCKING_CHECKS, CheckOutcome, CompareRows, Fingerprint, run_check
 
 
 class PublicationRefused(Exception):
@@ -134,14 +134,16 @@ def folder_hashes(folder: Path) -> dict[str, str]:
     return {name: sha256(data) for name, data in folder_bytes(folder).items()}
 
 
-def judge(check: str, folder: Path, fingerprint: Fingerprint, code_version: str) -> tuple[CheckOutcome, Verdict]:
-    """Run one blocking check and record its verdict on the bytes it read.
+def judge(
+    check: str, folder: Path, fingerprint: Fingerprint, code_version: str, compare: CompareRows | None = None
+) -> tuple[CheckOutcome, Verdict]:
+    """Run one blocking check and record its verdict on the bytes it read; `compare` is for `rows_match_records`.
 
     Raises FilesChangedError when the folder changed meanwhile, DatasetError when it is not a whole data-set folder.
     """
     recover(folder)
     before = folder_hashes(folder)
-    outcome = run_check(check, folder, fingerprint)
+    outcome = run_check(check, folder, fingerprint, compare)
     if folder_hashes(folder) != before:
         raise FilesChangedError(f"{folder.name} changed while {check} read it")
     return outcome, verdict_of(outcome, before, code_version)

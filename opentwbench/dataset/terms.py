@@ -44,6 +44,7 @@ REJECTIONS: dict[str, tuple[str, str]] = {
 
 CHECKS: dict[str, tuple[str, str]] = {
     "row_contract": ("欄位契約", "Row contract"),
+    "rows_match_records": ("逐題與解析紀錄一致", "Rows match the parse records item by item"),
     "answer_position": ("答案位置偏斜", "Answer-position skew"),
     "residual_duplicates": ("殘留重複", "Residual duplicates"),
     "surviving_english": ("漏網英文題", "Surviving English items"),

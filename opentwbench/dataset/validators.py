@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -34,6 +34,19 @@ from opentwbench.statistics.intervals import binomial_tail, wilson
 
 Fingerprint = Callable[[str, Mapping[str, str]], Hashable]
 """question, options -> what two copies of one item share (the exam track's loose fingerprint)."""
+
+
+@dataclass(frozen=True, slots=True)
+class RowComparison:
+    """Rows as published against the records that they were made from: figures, and every difference in words."""
+
+    figures: Mapping[str, int | float | str]
+    offenders: tuple[str, ...]
+
+
+CompareRows = Callable[[Sequence[ItemRow]], RowComparison]
+"""rows -> their comparison with the source records (the exam track's parse records); DatasetError when there are none
+to compare with, or they cannot be read."""
 
 MAX_OFFENDERS = 50
 """Offenders named in an outcome; all of them are counted."""
@@ -295,8 +308,27 @@ def accounting_closes(folder: Path) -> CheckOutcome:
     return _judging("accounting_closes", judge, folder)
 
 
-def run_check(name: str, folder: Path, fingerprint: Fingerprint) -> CheckOutcome:
+def rows_match_records(folder: Path, compare: CompareRows | None) -> CheckOutcome:
+    """Every row says what the parse record of its paper and question says, and no publishable question is missing.
+
+    Statistics over rows see none of the faults that this is for (a key shifted by one, a rotated option, a lost row).
+    Without records to compare with it does not pass.
+    """
+
+    def judge(_: BuildStats) -> CheckOutcome:
+        rows = _rows(folder)
+        if compare is None:
+            raise DatasetError("no parse records to compare with")
+        found = compare(rows)
+        return _outcome("rows_match_records", found.offenders, found.figures, "differences from the parse records")
+
+    return _judging("rows_match_records", judge, folder)
+
+
+def run_check(name: str, folder: Path, fingerprint: Fingerprint, compare: CompareRows | None = None) -> CheckOutcome:
     """One blocking check by its name (terms.CHECKS); raises KeyError for another name."""
+    if name == "rows_match_records":
+        return rows_match_records(folder, compare)
     if name == "residual_duplicates":
         return residual_duplicates(folder, fingerprint)
     return _PLAIN[name](folder)

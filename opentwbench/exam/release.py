@@ -30,6 +30,7 @@ from opentwbench.exam.items import (
     to_line,
     unassigned_items,
 )
+from opentwbench.exam.model import IndexRow
 from opentwbench.exam.sitting import RowRecord
 from opentwbench.exam.sitting import to_line as row_line
 from opentwbench.exam.subjects import REGISTRY, Subject, assign, exact_match
@@ -89,7 +90,12 @@ def matching(records: Iterable[RowRecord]) -> Matching:
 
 def scope_of(record: RowRecord) -> str:
     """The slug that a row belongs to, or 'no_subject'."""
-    subject = assign(record.row.subject_name).subject
+    return scope_of_row(record.row)
+
+
+def scope_of_row(row: IndexRow) -> str:
+    """The slug that an index row belongs to, or 'no_subject'."""
+    subject = assign(row.subject_name).subject
     return subject.slug if subject else NO_SUBJECT
 
 

@@ -114,8 +114,20 @@ def to_line(record: RowRecord) -> bytes:
 def from_line(line: bytes) -> RowRecord:
     """The record of a line that `to_line` wrote."""
     value: dict[str, Any] = json.loads(line)
-    row = IndexRow(**{**value["row"], "kind": PaperKind(value["row"]["kind"])})
-    return RowRecord(row, Hashes(**value["sha256"]), record_from_json(value["record"]))
+    return RowRecord(_row(value["row"]), Hashes(**value["sha256"]), record_from_json(value["record"]))
+
+
+def row_of_line(line: bytes) -> IndexRow:
+    """The index row alone of a line that `to_line` wrote, without reading its record: a hundredth of the work.
+
+    The row's object is found by its key: inside a JSON text the quotes would be escaped, and no other object has it.
+    """
+    start = line.rindex(b'"row": {') + len(b'"row": ')
+    return _row(json.JSONDecoder().raw_decode(line[start:].decode())[0])
+
+
+def _row(value: Mapping[str, Any]) -> IndexRow:
+    return IndexRow(**{**value, "kind": PaperKind(value["kind"])})
 
 
 def _hashes(row: IndexRow, retrieved: Mapping[str, Retrieved]) -> Hashes:

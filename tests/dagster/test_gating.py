@@ -173,7 +173,15 @@ def conflict(folder: Path) -> None:
     edit_stats(folder, lambda stats: stats["keys"]["conflicting_ids"].append(published))
 
 
+def answers_moved(rows: list[dict[str, Any]]) -> None:
+    """The answer column shifted by one row: every figure over the set stays as it was."""
+    answers = [row["answer"] for row in rows]
+    for row, answer in zip(rows, answers[1:] + answers[:1], strict=True):
+        row["answer"] = answer
+
+
 PLANTED: dict[str, Callable[[Path], None]] = {
+    "rows_match_records": lambda folder: edit_rows(folder, answers_moved),
     "row_contract": lambda folder: edit_rows(folder, lambda rows: rows[0].update(answer="E")),
     "answer_position": lambda folder: edit_rows(folder, all_answers_a),
     "residual_duplicates": lambda folder: edit_rows(
@@ -212,6 +220,18 @@ def test_check_does_not_fire_on_good_files_and_says_what_it_saw(
     verdict = store.read_json(store.verdict(LIBRARY, name))
     assert verdict["passed"] is True
     assert verdict["files"].keys() >= {"benchmark.jsonl", "benchmark.csv", "manifest.json"}
+
+
+@pytest.mark.parametrize("product", ["papers/110.jsonl", "items"])
+def test_records_changed_behind_the_parse_stage_are_no_records(
+    product: str, copied: Path, store: Store, configured: Configured
+) -> None:
+    file = copied / (store.items(LIBRARY) if product == "items" else product)
+    data = file.read_bytes()
+    file.write_bytes(data.replace("圖書".encode(), "畫書".encode(), 1))
+    assert file.read_bytes() != data
+    evaluation = check_alone("rows_match_records", LIBRARY, configured())
+    assert not evaluation.passed
 
 
 def test_a_check_that_breaks_off_leaves_no_older_verdict(copied: Path, store: Store, configured: Configured) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from dataclasses import replace
 
 from opentwbench.dataset.contract import ItemRow
@@ -15,6 +16,7 @@ from opentwbench.dataset.model import (
     PaperFigures,
     QuestionFigures,
 )
+from opentwbench.dataset.validators import CompareRows, RowComparison
 
 LETTERS = "ABCD"
 
@@ -135,3 +137,15 @@ def make_dataset(rows: list[ItemRow], **changes: object) -> Dataset:
         code_version="test-1",
     )
     return replace(dataset, **changes)  # type: ignore[arg-type]
+
+
+def same_as(expected: Sequence[ItemRow]) -> CompareRows:
+    """A comparison with records that say exactly these rows."""
+    known = {row.item_id: row for row in expected}
+
+    def compare(rows: Sequence[ItemRow]) -> RowComparison:
+        changed = [row.item_id for row in rows if known.get(row.item_id) != row]
+        lost = sorted(known.keys() - {row.item_id for row in rows})
+        return RowComparison({"rows": len(rows)}, (*changed, *lost))
+
+    return compare

@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.datasets import make_dataset, make_row
+from support.datasets import make_dataset, make_row, same_as
 
 from opentwbench.dataset import publication
+from opentwbench.dataset.files import JSONL_NAME, rows_from_jsonl
 from opentwbench.dataset.manifest import FOLDER_NAMES, write_dataset
 from opentwbench.dataset.model import Dataset, DatasetError, KeyFigures
 from opentwbench.dataset.publication import (
@@ -32,7 +33,8 @@ def contents(folder: Path) -> dict[str, bytes]:
 
 
 def verdicts_on(folder: Path) -> list[Verdict]:
-    return [judge(name, folder, loose, "test-1")[1] for name in BLOCKING_CHECKS]
+    compare = same_as(rows_from_jsonl(folder / JSONL_NAME))
+    return [judge(name, folder, loose, "test-1", compare)[1] for name in BLOCKING_CHECKS]
 
 
 @pytest.fixture
@@ -200,8 +202,8 @@ def test_a_folder_that_a_check_blocks_cannot_be_published(tmp_path: Path, target
 def test_a_folder_that_changes_under_a_check_gets_no_verdict(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     real = publication.run_check
 
-    def meddle(name: str, where: Path, fingerprint: Any) -> Any:
-        outcome = real(name, where, fingerprint)
+    def meddle(name: str, where: Path, *given: Any) -> Any:
+        outcome = real(name, where, *given)
         (where / "README.md").write_bytes(b"changed")
         return outcome
 

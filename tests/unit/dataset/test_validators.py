@@ -6,15 +6,16 @@ import csv
 import io
 import json
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from support.datasets import hostile_rows, make_dataset, make_id, make_row, make_stats
+from support.datasets import hostile_rows, make_dataset, make_id, make_row, make_stats, same_as
 
-from opentwbench.dataset.files import CSV_NAME, JSONL_NAME, jsonl_bytes
+from opentwbench.dataset.contract import ItemRow
+from opentwbench.dataset.files import CSV_NAME, JSONL_NAME, jsonl_bytes, rows_from_jsonl
 from opentwbench.dataset.manifest import STATS_NAME
 from opentwbench.dataset.model import Dataset, KeyFigures, PaperFigures, QuestionFigures
 from opentwbench.dataset.validators import BLOCKING_CHECKS, CheckOutcome, run_check
@@ -23,8 +24,9 @@ from opentwbench.exam.fingerprint import loose
 Write = Callable[[Dataset], Path]
 
 
-def check(name: str, folder: Path) -> CheckOutcome:
-    return run_check(name, folder, loose)
+def check(name: str, folder: Path, records: Sequence[ItemRow] | None = None) -> CheckOutcome:
+    """One check; `records` are the rows that the parse records say, by default those of the sound set."""
+    return run_check(name, folder, loose, same_as([make_row(n) for n in range(60)] if records is None else records))
 
 
 def edit_lines(folder: Path, change: Callable[[list[dict[str, Any]]], None]) -> None:
@@ -63,7 +65,24 @@ def test_natives_pass_every_check(seed: int, write: Write) -> None:
     chance = random.Random(seed)
     rows = [make_row(n, answer=chance.choice("ABCD")) for n in range(chance.randint(30, 300))]
     folder = write(make_dataset(rows, stats=make_stats(len(rows), keys=KeyFigures(4, 4, 2, 2))))
-    assert [name for name in BLOCKING_CHECKS if check(name, folder).blocks] == []
+    assert [name for name in BLOCKING_CHECKS if check(name, folder, rows).blocks] == []
+
+
+def test_rows_that_the_records_do_not_say_block(write: Write, agreed: Dataset) -> None:
+    folder = write(agreed)
+    edit_lines(folder, lambda records: records[3].update(answer="A" if records[3]["answer"] != "A" else "B"))
+    changed = rows_from_jsonl(folder / JSONL_NAME)[3]
+    outcome = check("rows_match_records", folder)
+    assert outcome.blocks
+    assert outcome.offenders == (changed.item_id,)
+    edit_lines(folder, lambda records: records.__delitem__(3))
+    assert check("rows_match_records", folder).offenders == (changed.item_id,)
+
+
+def test_rows_without_records_to_compare_with_block(write: Write, agreed: Dataset) -> None:
+    outcome = run_check("rows_match_records", write(agreed), loose)
+    assert outcome.blocks
+    assert "no parse records" in outcome.detail
 
 
 def test_hostile_texts_pass_contract_and_mirror(write: Write) -> None:
