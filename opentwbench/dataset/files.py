@@ -78,7 +78,8 @@ def _no_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is no JSON value")
 
 
-def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """For json's object_pairs_hook: two readers may take two values of a key that stands twice, so it is refused."""
     record = dict(pairs)
     if len(record) != len(pairs):
         raise ValueError("a key occurs twice")
@@ -88,7 +89,7 @@ def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 def parse_json(text: str, where: str) -> dict[str, Any]:
     """One strict JSON object: no NaN, no key twice. Raises DatasetError naming `where`."""
     try:
-        value = json.loads(text, parse_constant=_no_constant, object_pairs_hook=_unique_keys)
+        value = json.loads(text, parse_constant=_no_constant, object_pairs_hook=unique_keys)
     except (ValueError, RecursionError) as error:
         raise DatasetError(f"{where}: not JSON: {excerpt(str(error))}") from None
     if not isinstance(value, dict):
