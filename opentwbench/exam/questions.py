@@ -115,6 +115,7 @@ def read_questions(path: Path) -> QuestionPaper:
     start = start_of_part(printed)
     preamble, body = printed[:start], lift(printed[start:], layout, pages)
     columns = option_columns(body)
+    _reject_pictured_text(name, layout, body, pages, columns)
     try:
         openings = find_openings(body, columns, name)
     except PaperRejected:
@@ -204,16 +205,7 @@ class _Reader:
                     count += 1
                 pieces.append((span, shift))
             lettered.append(pieces)
-            self._no_pictured_text(draft, line)
         return lettered
-
-    def _no_pictured_text(self, draft: _Draft, line: Line) -> None:
-        """Reject a paper whose pictures hold more than a marker: those words are not in the text layer."""
-        height = 1.6 * line.size
-        for box in self.pages[line.page].images:
-            near = abs((box.y0 + box.y1) / 2 - line.base) < 2 * height and box.y1 - box.y0 < height
-            if near and box.x1 - box.x0 > WIDEST_PICTURE * line.size:
-                raise self._reject(draft, "option texts are placed as pictures, not as text")
 
     def _place_markers(
         self, draft: _Draft, lines: Sequence[Line], rows: Sequence[Sequence[Piece]]
@@ -340,6 +332,27 @@ def _chunks(row: Sequence[Piece]) -> list[list[Piece]]:
         if span.text.strip():
             right = span.x1
     return chunks
+
+
+def _reject_pictured_text(
+    name: str, layout: str, lines: Sequence[Line], pages: Sequence[Page], columns: Mapping[int, float]
+) -> None:
+    """Reject a paper whose pictures hold more than a marker: the options' words are not in the text layer.
+
+    Such a picture is as high as a line, much wider than a marker, and starts in the option column.
+    """
+    if layout != PICTURES:
+        return
+    size = Counter(line.size for line in lines).most_common(1)[0][0]
+    first = lines[0].page
+    for page in pages:
+        for box in page.images if page.number >= first else ():
+            high = 0.6 * size < box.y1 - box.y0 < 1.6 * size
+            wide = box.x1 - box.x0 > WIDEST_PICTURE * size
+            if high and wide and abs(box.x0 - columns.get(page.number, columns[0])) < size:
+                detail = "option texts are placed as pictures, not as text"
+                reason = RejectionReason.OPTIONS_INCOMPLETE
+                raise PaperRejected(reason, detail, file=name, page=page.number)
 
 
 def _check_pictures(path: Path, drafts: Sequence[_Draft]) -> None:
