@@ -82,7 +82,7 @@ def parse_paper(question: Path, key: Path, first_key: Path | None = None) -> Pap
         seen.declared = sheet.declared
         seen.header = {**paper.header, **{f"key.{name}": value for name, value in sheet.header.items()}}
         first = _of("first key", read_agreed_key, first_key) if first_key else None
-        return _join(paper, sheet, first, files=(str(question), str(key)), header=seen.header)
+        return join(paper, sheet, first, files=(str(question), str(key)), header=seen.header)
     except PaperRejected as rejection:
         return _rejected(question, key, rejection, seen)
     except Exception as error:  # a fault of ours on one paper must not stop the rest, nor be taken for a good paper
@@ -144,14 +144,15 @@ def read_agreed_key(path: Path) -> KeySheet:
 # ---------------------------------------------------------------- cross-checks
 
 
-def _join(
+def join(
     paper: QuestionPaper,
     sheet: KeySheet,
-    first: KeySheet | None,
+    first: KeySheet | None = None,
     *,
-    files: tuple[str, str],
-    header: Mapping[str, str],
+    files: tuple[str, str] = ("", ""),
+    header: Mapping[str, str] | None = None,
 ) -> PaperRecord:
+    """What the readers saw becomes an accepted record. Raises `PaperRejected` at the first cross-check against it."""
     against = contradiction(paper, sheet)
     if against:
         raise PaperRejected(RejectionReason.PAIR_MISMATCH, against)
@@ -167,7 +168,7 @@ def _join(
         declared=counts.declared,
         found=len(items),
         items=items,
-        header=header,
+        header=header or {},
         key_changes=changes,
         notes=(*counts.notes, *_notes(paper, sheet)),
     )
@@ -278,6 +279,10 @@ def _changes(first: KeySheet, sheet: KeySheet) -> tuple[str, ...]:
         raise PaperRejected(
             RejectionReason.COUNT_MISMATCH, f"{len(first.cells)} cells on the first key, {len(sheet.cells)} on the key"
         )
+    # All 278 real keys print 更正 in their title when they are corrected ones (t=M), and only then.
+    if first.corrected or not sheet.corrected:
+        what = "the first key is titled as a corrected one" if first.corrected else "the key is not titled as corrected"
+        raise PaperRejected(RejectionReason.PAIR_MISMATCH, f"first and corrected key are confused: {what}")
     changed = [q_no for q_no, cell in sheet.cells.items() if first.cells[q_no] != cell]
     for q_no in changed:
         if sheet.cells[q_no] != "#":

@@ -163,7 +163,8 @@ def test_misprint_is_resolved_from_the_papers_range(parse) -> None:
 
 
 def test_misprint_is_resolved_from_the_first_key(parse) -> None:
-    record = parse(multi_paper(), key_spec(cells=MULTI, **MISPRINT), key_spec(cells=MULTI, single=7, multi=3))
+    misprinted = key_spec(cells=MULTI, corrected=True, **MISPRINT)
+    record = parse(multi_paper(), misprinted, key_spec(cells=MULTI, single=7, multi=3))
     assert record.accepted, record.detail
     assert record.declared == Declared(7, 3)
     assert "misprint resolved from the first key" in record.notes[0]
@@ -311,6 +312,18 @@ def test_a_letter_changed_without_a_mark_is_rejected(parse) -> None:
 def test_a_first_key_of_another_length_is_rejected(parse) -> None:
     first = key_spec(cells={n: LETTERS[n] for n in range(1, 10)}, single=9)
     assert_rejected(parse(first=first), RejectionReason.COUNT_MISMATCH, "9 cells on the first key")
+
+
+@pytest.mark.parametrize(
+    ("key", "first", "words"),
+    [
+        (key_spec(), key_spec(), "the key is not titled as corrected"),
+        (key_spec(corrected=True), key_spec(corrected=True), "the first key is titled as a corrected one"),
+        (key_spec(), key_spec(corrected=True), "the first key is titled as a corrected one"),
+    ],
+)
+def test_first_and_corrected_key_confused_is_rejected(parse, key: KeySpec, first: KeySpec, words: str) -> None:
+    assert_rejected(parse(key=key, first=first), RejectionReason.PAIR_MISMATCH, words)
 
 
 def test_a_remark_for_a_cell_without_mark_is_said_and_excluded(parse) -> None:

@@ -20,7 +20,9 @@ PAPERS = [
 def parse(mirror: Path, paper: dict[str, Any]) -> PaperRecord:
     first = mirror / paper["first_key_file"]
     corrected = paper["corrected_key_file"]
-    return parse_paper(mirror / paper["question_file"], mirror / corrected if corrected else first, first)
+    if corrected:
+        return parse_paper(mirror / paper["question_file"], mirror / corrected, first)
+    return parse_paper(mirror / paper["question_file"], first)
 
 
 def squeezed(text: str) -> str:
