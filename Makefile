@@ -70,7 +70,7 @@ bench: setup ## run every measurement under bench/
 	@for file in bench/*.py; do [ -e "$$file" ] || continue; echo "== $$file"; $(BIN)/python "$$file"; done
 
 screenshots: setup ## draw docs/images/asset-graph.png from the running UI (needs chromium)
-	@$(BIN)/pytest -m browser --screenshots docs/images tests/e2e
+	@OTB_SCREENSHOTS=docs/images $(BIN)/pytest -q -m browser tests/e2e
 
 clean: ## remove what the commands made, except .venv and the store
 	@rm -rf build $(DEMO) .dagster_home .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
