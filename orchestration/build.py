@@ -1,7 +1,6 @@
 """`otb build exam`: the same assets as the UI runs, in one process, and only for what changed.
 
 What belongs here: deciding what must run (by `resources.exam_products`) and running it. What does not: rules.
-Dagster is imported when something must run: a build that changes nothing answers without it.
 Order matters: subjects are built when every asked year is recorded, so a killed build never leaves a data set that was
 made from half of its papers.
 """
