@@ -6,6 +6,7 @@ What belongs here: arguments, files in and out, tables, exit statuses. What does
 from __future__ import annotations
 
 import csv
+import html
 import json
 import os
 import sys
@@ -22,7 +23,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from opentwbench.dataset.atomic import write_file
-from opentwbench.exam.model import PaperRecord, PaperRejected
+from opentwbench.exam.model import PARSE_CAUSED, PaperRecord, PaperRejected
 from opentwbench.exam.paper import SECONDS_A_PAPER, parse_pairs, record_to_report
 from opentwbench.exam.picture import draw, view
 
@@ -110,6 +111,63 @@ def show(
         typer.echo(f"rejected: {_plain(str(what.rejection))}", err=True)
     else:
         typer.echo(f"{what.questions} questions read", err=True)
+
+
+@app.command()
+def doubts(
+    pairs: Annotated[Path, typer.Option(help="CSV with the columns question and key, one pair a row.")],
+    out: Annotated[Path, typer.Option(help="Folder for index.html and the page pictures.")],
+    processes: Annotated[int, typer.Option(min=1, max=256, help="Worker processes.")] = max(
+        1, min(os.cpu_count() or 1, 32)
+    ),
+) -> None:
+    """List every question that our own reading excludes, and every rejected paper, each with its page image.
+
+    These are the exclusions a better reader could win back: not_text, swallowed_text, displaced_stem, unmapped_glyph,
+    remark_unread.
+
+    Exit status: 0 written; 2 wrong arguments or a list that cannot be read.
+    """
+    given = list(_read_pairs(pairs))
+    entries: list[tuple[str, str, str]] = []  # caption, reason, picture ('' when there is none)
+    printed = doubtful = 0
+    for number, (pair, record) in enumerate(zip(given, _records(given, processes, SECONDS_A_PAPER), strict=True)):
+        if not record.accepted:
+            entries.append((_plain(record.question_file), _detail(record), ""))
+        printed += len(record.items)
+        for item in record.items:
+            if item.exclusion not in PARSE_CAUSED:
+                continue
+            doubtful += 1
+            what = view(pair.paths[0], item.q_no)
+            pictures = list(draw(pair.paths[0], what, f"paper_{number:04d}_question_{item.q_no:03d}_"))
+            for picture in pictures:
+                write_file(out / picture.name, picture.png)
+            caption = f"{_plain(record.question_file)} question {item.q_no} (page {item.page})"
+            reasons = ", ".join(exclusion.value for exclusion in item.exclusions)
+            entries.append((caption, reasons, pictures[0].name if pictures else ""))
+    write_file(out / "index.html", _doubts_page(entries, doubtful, printed).encode())
+    share = 100 * doubtful / printed if printed else 0.0
+    typer.echo(f"{doubtful} of {printed} printed questions ({share:.2f} %) are excluded by our own reading")
+    typer.echo(str(out / "index.html"))
+
+
+def _doubts_page(entries: Sequence[tuple[str, str, str]], doubtful: int, printed: int) -> str:
+    """A page that needs nothing but itself and the pictures beside it; every word from outside is escaped."""
+    figures = "".join(
+        f"<figure><figcaption><b>{html.escape(caption)}</b>: {html.escape(reason)}</figcaption>"
+        + (f'<img loading="lazy" src="{name}" alt="page of {html.escape(caption)}">' if name else "")
+        + "</figure>"
+        for caption, reason, name in entries
+    )
+    return (
+        '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Doubtful readings</title>'
+        '<meta name="viewport" content="width=device-width">'
+        "<style>body{font:16px sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem}"
+        "img{max-width:100%;border:1px solid}</style></head>"
+        f"<body><h1>Doubtful readings</h1><p>{doubtful} of {printed} printed questions are excluded by our own reading."
+        f"</p>{figures}</body></html>"
+    )
 
 
 # ---------------------------------------------------------------- what was given

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pymupdf
@@ -12,10 +13,10 @@ import pytest
 from typer.testing import CliRunner
 
 from orchestration.paper_commands import app
-from samples.examples import plain_key, plain_paper
+from samples.examples import paper_with, plain_key, plain_paper
 from samples.key import typeset_key
 from samples.paper import typeset_paper
-from samples.spec import KeySpec
+from samples.spec import Hazard, KeySpec
 
 RUN = CliRunner()
 
@@ -174,3 +175,22 @@ def test_json_is_alone_on_standard_output_and_survives_any_locale(folder: Path) 
         check=True,
     )
     assert json.loads(done.stdout.decode("utf-8"))["found"] == 4
+
+
+def test_doubts_lists_each_doubtful_question_with_its_page(tmp_path: Path) -> None:
+    question, key = tmp_path / "<b>Q.pdf", tmp_path / "S.pdf"
+    spec = paper_with(Hazard.DRAWN_OPTIONS)
+    question.write_bytes(typeset_paper(spec))
+    cells = {n: "ABCD"[n % 4] for n in range(1, len(spec.questions) + 1)}
+    key.write_bytes(typeset_key(replace(plain_key(), cells=cells, single=len(cells))))
+    listed = tmp_path / "pairs.csv"
+    listed.write_text(f"question,key\n{question},{key}\n{tmp_path / 'absent.pdf'},{key}\n", encoding="utf-8")
+    done = RUN.invoke(app, ["doubts", "--pairs", str(listed), "--out", str(tmp_path / "out"), "--processes", "1"])
+    assert done.exit_code == 0, done.output
+    assert "1 of 5 printed questions (20.00 %)" in done.output
+    page = (tmp_path / "out" / "index.html").read_text(encoding="utf-8")
+    assert "question 3 (page 1)" in page and "not_text" in page
+    assert "absent.pdf" in page
+    assert "<b>Q.pdf" not in page, "a file name is written as text"
+    pictures = list((tmp_path / "out").glob("*.png"))
+    assert [p.name in page for p in pictures] == [True]
