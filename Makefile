@@ -10,10 +10,13 @@ BIN := .venv/bin
 UV := .venv-bootstrap/bin/uv
 STAMP := .venv/.setup-done
 
-# Where a run keeps its products; git-ignored.
+# Where a run keeps its products, and where papers come from; git-ignored folders.
 STORE ?= store
+SOURCE ?= live
 DEMO ?= demo
 UI_PORT ?= 3000
+# Each store has its own record of runs, so that the UI never shows the runs of another.
+home = $(CURDIR)/.dagster_home/$(subst /,_,$(1))
 
 # Nothing phones home and nothing waits for a hub: a build or test needs no network.
 export HF_HUB_OFFLINE := 1
@@ -45,7 +48,8 @@ $(STAMP): uv.lock pyproject.toml | python $(UV)
 	@touch $@
 
 demo: setup ## run the whole track over the sample ministry, fetched through a loopback server
-	@$(BIN)/python -m orchestration.demo $(DEMO)
+	@mkdir -p "$(call home,$(DEMO)/store)" && cp dagster.yaml "$(call home,$(DEMO)/store)"
+	@DAGSTER_HOME="$(call home,$(DEMO)/store)" $(BIN)/python -m orchestration.demo $(DEMO)
 
 test: setup ## run every test; those on real papers read OTB_SHARED (default ../shared)
 	@$(BIN)/pytest
@@ -62,8 +66,8 @@ format: setup ## rewrite the files in the house style
 	@$(BIN)/ruff format .
 
 ui: setup ## open Dagster on 127.0.0.1 (UI_PORT, default 3000)
-	@mkdir -p .dagster_home && cp dagster.yaml .dagster_home/dagster.yaml
-	@DAGSTER_HOME="$(CURDIR)/.dagster_home" OTB_STORE="$(STORE)" \
+	@mkdir -p "$(call home,$(STORE))" && cp dagster.yaml "$(call home,$(STORE))"
+	@DAGSTER_HOME="$(call home,$(STORE))" OTB_STORE="$(STORE)" OTB_SOURCE="$(SOURCE)" \
 	  $(BIN)/dagster dev -w workspace.yaml -h 127.0.0.1 -p $(UI_PORT)
 
 bench: setup ## run every measurement under bench/

@@ -122,7 +122,7 @@ def _run(
                 ministry={"delay_seconds": delay, "jitter_seconds": delay / 2},
                 progress=BarProgress(bars),
             )
-            return Build(configuration, _instance()).run(years, subjects)
+            return Build(configuration, recorded_instance()).run(years, subjects)
     except (UnknownSelectionError, MirrorError, ListError, ValueError) as error:
         _stop(USAGE, str(error))
     except (RetrievalStopped, CacheBusyError, IndexFormatError) as error:
@@ -131,7 +131,7 @@ def _run(
         _stop(FAULT, str(error))
 
 
-def _instance() -> Any:
+def recorded_instance() -> Any:
     """Where runs are recorded: DAGSTER_HOME when it is set, so that the UI shows them; else nowhere."""
     if not os.environ.get("DAGSTER_HOME"):
         return None

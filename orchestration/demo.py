@@ -15,7 +15,7 @@ from pathlib import Path
 from rich.console import Console
 
 from orchestration.build import Build
-from orchestration.build_command import exit_status, show
+from orchestration.build_command import exit_status, recorded_instance, show
 from orchestration.definitions import Configuration
 from resources.exam_products import PUBLISHED
 from samples.__main__ import main as samples
@@ -34,16 +34,18 @@ def main(folder: Path, console: Console) -> int:
         # No delay: the server is ours. The live ministry is asked once a second.
         polite = {"delay_seconds": 0.0, "jitter_seconds": 0.0}
         configuration = Configuration(store=str(store), source=server.base_url, ministry=polite)
-        report = Build(configuration).run()
+        report = Build(configuration, recorded_instance()).run()
     show(report, console)
     console.rule("3. what to open next")
     slug = next(iter(sorted(each["slug"] for each in report.in_state(PUBLISHED))), "")
+    steps = []
     if slug:
         published = store / "publications" / slug
-        console.print(f"{published / 'README.md'}   a published card", highlight=False)
-        console.print(f"{published / 'benchmark.jsonl'}   its items", highlight=False)
-        console.print(f"otb subject show {slug} --store {store}   its items, accounts and checks", highlight=False)
-    console.print(f"make ui STORE={store}   Dagster on 127.0.0.1: the asset graph and every check", highlight=False)
+        steps += [(f"{published / 'README.md'}", "a published card"), (f"{published / 'benchmark.jsonl'}", "its items")]
+        steps += [(f".venv/bin/otb subject show {slug} --store {store}", "its items, accounts and checks")]
+    steps += [(f"make ui STORE={store} SOURCE={ministry}", "Dagster on 127.0.0.1:3000: asset graph, runs, checks")]
+    for what, why in steps:
+        console.print(f"{what}\n    {why}", highlight=False, soft_wrap=True)
     console.print(f"\ndone in {time.monotonic() - started:.0f} s", highlight=False)
     return exit_status(report)
 
