@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from array import array
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
 from itertools import islice
@@ -33,7 +33,7 @@ from opentwbench.exam.split_files import (
     Row,
     SplitRule,
     list_files,
-    read_rows,
+    read_files,
     split_of,
 )
 
@@ -261,8 +261,8 @@ def audit_folder(
     if not found:
         raise AuditError(f"no .csv, .jsonl or .parquet file in it ({len(aside)} other entries)")
     reading = _Reading(columns, rule, progress)
-    for file in found:
-        reading.read(file)
+    for file, rows in read_files(found, columns):
+        reading.read(file, rows)
     files = [AuditedFile(name, "", 0, reason, detail) for name, reason, detail in aside] + reading.files
     frame = reading.store.frame(reading.splits, test_splits)
     groups = _groups(frame)
@@ -418,7 +418,7 @@ class _Reading:
         self._runs: dict[str, list[tuple[str, slice, int]]] = {}
         """Path without its format -> (name, run of rows, rows read) of every file that was compared."""
 
-    def read(self, file: FoundFile) -> None:
+    def read(self, file: FoundFile, rows: Iterable[Row | Fault]) -> None:
         """Read one file into the store, or record why not."""
         start, start_faults, start_rows = len(self.store), len(self.faults), self.rows
         split = ""
@@ -427,7 +427,7 @@ class _Reading:
                 raise FileRefused(Reason.UNREADABLE, "its name cannot be told from another's")
             self.names.append(file.name)
             split = "" if self._columns.split else split_of(file.name, self._rule)
-            self._read(file, split)
+            self._take(rows, split)
             self._refuse_mirror(file, slice(start, len(self.store)), self.rows - start_rows)
         except FileRefused as refused:
             self.store.cut(start)
@@ -437,9 +437,9 @@ class _Reading:
             return
         self.files.append(AuditedFile(file.name, split, self.rows - start_rows))
 
-    def _read(self, file: FoundFile, split: str) -> None:
+    def _take(self, rows: Iterable[Row | Fault], split: str) -> None:
         number = len(self.names) - 1
-        for found in read_rows(file, self._columns):
+        for found in rows:
             if isinstance(found, Fault):
                 self.faults.add(number, found)
                 self.rows += found.reason not in NOTES
@@ -647,19 +647,20 @@ def _words(
     for row in rows:
         wanted.setdefault(row["file"], {})[row["row"]] = row["group"]
     words: dict[tuple[str, int], tuple[str, str]] = {}
-    for name, groups in wanted.items():
-        for found in _rows_again(paths[name], columns, set(groups)):
+    for file, rows_again in read_files([paths[name] for name in sorted(wanted)], columns):
+        groups = wanted[file.name]
+        for found in _only(file, rows_again, set(groups)):
             if loose(found.question, found.options)[:_HEX] == groups[found.row]:
-                words[name, found.row] = (found.question, found.options.get(found.letter, ""))
-        if missing := [number for number in groups if (name, number) not in words]:
-            raise AuditError(f"{name} row {missing[0]}: the file changed while it was audited")
+                words[file.name, found.row] = (found.question, found.options.get(found.letter, ""))
+        if missing := [number for number in groups if (file.name, number) not in words]:
+            raise AuditError(f"{file.name} row {missing[0]}: the file changed while it was audited")
     return words
 
 
-def _rows_again(file: FoundFile, columns: ColumnMap, numbers: set[int]) -> Iterator[Row]:
+def _only(file: FoundFile, rows: Iterable[Row | Fault], numbers: set[int]) -> Iterator[Row]:
     left = len(numbers)
     try:
-        for found in read_rows(file, columns):
+        for found in rows:
             if isinstance(found, Row) and found.row in numbers:
                 yield found
                 left -= 1

@@ -14,18 +14,21 @@ import os
 import re
 import stat
 import string
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from enum import StrEnum
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple, NoReturn
+from tempfile import TemporaryDirectory
+from typing import Any, BinaryIO, NamedTuple
 
 from opentwbench.dataset.contract import MAX_TEXT, excerpt
 from opentwbench.dataset.files import MAX_FILE_BYTES, MAX_LINE_BYTES, unique_keys
 from opentwbench.dataset.manifest import WITHDRAWN_NAME
 from opentwbench.exam.fingerprint import fold_exact
 from opentwbench.exam.glyphs import map_private_use, unmapped
+from opentwbench.exam.workers import Lost, run_isolated
 
 FORMATS = (".csv", ".jsonl", ".parquet")
 SIDECARS = (WITHDRAWN_NAME,)
@@ -279,14 +282,39 @@ def split_of(name: str, rule: SplitRule) -> str:
 # ---- rows -----------------------------------------------------------------------------------------------------------
 
 
-def read_rows(file: FoundFile, columns: ColumnMap) -> Iterator[Row | Fault]:
-    """The rows of a file in order; every row gives exactly one Row or one Fault that takes it out, and any notes.
+def read_files(files: Sequence[FoundFile], columns: ColumnMap) -> Iterator[tuple[FoundFile, Iterator[Row | Fault]]]:
+    """Every file in order with an iterator over its rows, to be used up before the next file is asked for.
 
-    Raises FileRefused, also after some rows: then nothing of the file may be used.
+    Every row gives exactly one Row or one Fault that takes it out, and any notes before it. The iterator raises
+    FileRefused, also after some rows: then nothing of the file may be used.
     """
-    with _open(file) as stream:
-        readers = {".csv": _read_csv, ".jsonl": _read_jsonl, ".parquet": _read_parquet}
-        for number, record, wanted in readers[file.path.suffix.lower()](stream, columns):
+    with TemporaryDirectory(prefix="otb-audit-") as folder:
+        decoded = _decoded([file for file in files if _suffix(file) == ".parquet"], columns, Path(folder))
+        with closing(decoded):
+            for file in files:
+                # Decoders and files keep step, whether or not the caller asks for this file's rows.
+                outcome = next(decoded) if _suffix(file) == ".parquet" else None
+                yield file, _rows(file, outcome, columns)
+                if outcome is not None:
+                    outcome.path.unlink(missing_ok=True)
+
+
+def read_rows(file: FoundFile, columns: ColumnMap) -> Iterator[Row | Fault]:
+    """The rows of one file, as in `read_files`."""
+    for _, rows in read_files([file], columns):
+        yield from rows
+
+
+def _suffix(file: FoundFile) -> str:
+    return file.path.suffix.lower()
+
+
+def _rows(file: FoundFile, decoded: _Decoded | None, columns: ColumnMap) -> Iterator[Row | Fault]:
+    if decoded is not None and decoded.reason is not None:
+        raise FileRefused(decoded.reason, decoded.detail)
+    with _open(file.path if decoded is None else decoded.path) as stream:
+        records = _read_csv(stream, columns) if _suffix(file) == ".csv" else _read_jsonl(stream, columns)
+        for number, record, wanted in records:
             if isinstance(record, Fault):
                 yield record
                 continue
@@ -300,10 +328,10 @@ def read_rows(file: FoundFile, columns: ColumnMap) -> Iterator[Row | Fault]:
             yield row
 
 
-def _open(file: FoundFile) -> BinaryIO:
+def _open(path: Path) -> BinaryIO:
     """A regular file within bounds. Looked at after it is open, so that it cannot be exchanged in between."""
     try:
-        handle = os.open(file.path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+        handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     except OSError as error:
         raise FileRefused(Reason.UNREADABLE, f"cannot be opened: {error.strerror}") from None
     status = os.fstat(handle)
@@ -570,25 +598,66 @@ def _json_object(line: bytes) -> dict[str, Any]:
     return record
 
 
-def _read_parquet(stream: BinaryIO, columns: ColumnMap) -> Iterator[_Record]:
+# ---- Parquet --------------------------------------------------------------------------------------------------------
+
+SECONDS_A_FILE = 600.0
+"""Longest decoding of one Parquet file; the 250,000 rows of the measurement take about three seconds."""
+
+
+class _Decoded(NamedTuple):
+    """Where the records of a Parquet file are, one JSON object a line, or why there are none."""
+
+    path: Path
+    reason: Reason | None
+    detail: str
+
+
+class _Decoding(NamedTuple):
+    """One task of the decoding process."""
+
+    source: Path
+    columns: ColumnMap
+    target: Path
+
+
+def _decoded(files: Sequence[FoundFile], columns: ColumnMap, folder: Path) -> Generator[_Decoded, None, None]:
+    """Parquet files decoded one after the other, each when it is asked for.
+
+    In a process of its own with bounded memory and time: the format is read by a C++ library, and a few bytes can
+    stand for any amount of text. What comes back is plain lines, which the reader of JSONL bounds as it bounds others.
+    """
+    tasks = [_Decoding(file.path, columns, folder / f"{number}.jsonl") for number, file in enumerate(files)]
+    if tasks:
+        yield from run_isolated(_decode, tasks, _decoder_lost, processes=1, seconds=SECONDS_A_FILE)
+
+
+def _decoder_lost(task: _Decoding, lost: Lost) -> _Decoded:
+    return _Decoded(task.target, Reason.PARQUET_BROKEN, f"its decoder failed: {excerpt(lost.detail, 200)}")
+
+
+def _decode(task: _Decoding) -> _Decoded:
     import pyarrow as pa
-    import pyarrow.parquet as pq
 
     try:
-        table = pq.ParquetFile(stream)
-        metadata = table.metadata
-        sizes = [metadata.row_group(n).total_byte_size for n in range(metadata.num_row_groups)]
-        if max(sizes, default=0) > MAX_FILE_BYTES:
-            _refuse_parquet(f"a row group of {max(sizes)} bytes, more than {MAX_FILE_BYTES}")
-        wanted = _resolve(table.schema_arrow.names, columns)
-        number = 0
-        for batch in table.iter_batches(batch_size=1_000, columns=wanted.names(), use_threads=False):
-            for record in batch.to_pylist():
-                number += 1
-                yield number, record, wanted
+        with _open(task.source) as stream, task.target.open("xb") as out:
+            written = 0
+            for record in _parquet_records(stream, task.columns):
+                # A value of another type becomes an object, which the reader refuses as no text.
+                line = json.dumps(record, ensure_ascii=False, default=lambda value: {type(value).__name__: None})
+                written += out.write(line.encode("utf-8", "surrogatepass") + b"\n")
+                if written > MAX_FILE_BYTES:
+                    raise FileRefused(Reason.TOO_LARGE, f"more than {MAX_FILE_BYTES} bytes of text")
+    except FileRefused as refused:
+        return _Decoded(task.target, refused.reason, refused.detail)
     except (pa.ArrowException, OSError, ValueError, OverflowError) as error:
-        raise FileRefused(Reason.PARQUET_BROKEN, excerpt(str(error), 200)) from None
+        return _Decoded(task.target, Reason.PARQUET_BROKEN, excerpt(str(error), 200))
+    return _Decoded(task.target, None, "")
 
 
-def _refuse_parquet(detail: str) -> NoReturn:
-    raise FileRefused(Reason.TOO_LARGE, detail)
+def _parquet_records(stream: BinaryIO, columns: ColumnMap) -> Iterator[dict[str, Any]]:
+    import pyarrow.parquet as pq
+
+    table = pq.ParquetFile(stream)
+    wanted = _resolve(table.schema_arrow.names, columns)
+    for batch in table.iter_batches(batch_size=1_000, columns=wanted.names(), use_threads=False):
+        yield from batch.to_pylist()
