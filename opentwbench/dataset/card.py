@@ -21,6 +21,7 @@ import jinja2
 from opentwbench.dataset.contract import COLUMNS, INT_COLUMNS, ItemRow
 from opentwbench.dataset.files import CSV_NAME
 from opentwbench.dataset.model import Dataset, ListFigures, StudyFigures
+from opentwbench.dataset.study import CERTAIN, CHANCE
 from opentwbench.dataset.terms import CHECKS, EXCLUSIONS, REJECTIONS
 from opentwbench.statistics.intervals import wilson
 
@@ -163,6 +164,8 @@ def _figures(dataset: Dataset, version: str, withdrawn: int) -> dict[str, Any]:
         "reprinted": sum(row.n_source_papers > 1 for row in rows),
         "answers": _answers(rows),
         "checks": [_check(name, stats.study.get(name)) for name in CHECKS],
+        "study": [_share(s.caught, s.planted) for name in (CERTAIN, CHANCE) if (s := stats.study.get(name))],
+        "study_alarms": [_share(s.false_alarms, s.native) for s in [stats.study.get(CERTAIN)] if s],
         "cite_key": Trusted(dataset.slug.replace("-", "_")),
         "cite_title": Trusted(_bibtex(f"{dataset.name_en} ({dataset.name_zh}), OpenTWBench")),
     }

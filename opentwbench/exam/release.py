@@ -15,6 +15,7 @@ from importlib.metadata import version
 from typing import Any
 
 from opentwbench.dataset.model import BuildStats, Dataset, DuplicateFigures, KeyFigures, ListFigures, Withdrawal
+from opentwbench.dataset.study import committed_study
 from opentwbench.exam.accounting import Accounting, account
 from opentwbench.exam.dedupe import Disagreement, copies_of, shared_across
 from opentwbench.exam.digests import code_digest, digest
@@ -216,6 +217,7 @@ def dataset_of(
         duplicates=DuplicateFigures(record["same_stem_groups"], record["shared_with_other_subjects"]),
         exclusion_lists={name: ListFigures(**figures) for name, figures in record["lists"].items()},
         broken_sums=tuple(accounting.closes()),
+        study=committed_study(),
     )
     own = tuple(each for each in withdrawals.values() if each.item_id.rpartition("-")[0] == subject.key)
     return Dataset(
