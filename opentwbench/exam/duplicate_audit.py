@@ -4,7 +4,7 @@ What belongs here: grouping of rows, the comparison of keys by letter and by tex
 What does not: what a file or a row says (split_files), how a text is folded (fingerprint), printing.
 Source: the paper, section 3.2, and section 2 for the audit of TMMLU+: order-insensitive matching, keys compared by
 answer text because the order of options differs across appearances, groups across splits, test items in other splits.
-Memory: about 70 bytes a row, no text is kept; a row is read and folded once.
+Memory: about 70 bytes a row while files are read, no text is kept; a row is read and folded once.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from opentwbench.exam.split_files import (
 )
 
 MAX_ROWS = 4_000_000
-"""Rows of one audit, about 300 MB. The largest release has 255,854 (the paper, section 3)."""
+"""Rows of one audit: 1.6 GB when the lists are made (docs/audit.md). The largest release has 255,854 rows."""
 
 MAX_SPLITS = 1_000
 """Splits of one audit: 148 subjects that each name their own stay far below."""
