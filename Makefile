@@ -52,7 +52,7 @@ demo: setup ## run the whole track over the sample ministry, fetched through a l
 	@DAGSTER_HOME="$(call home,$(DEMO)/store)" $(BIN)/python -m orchestration.demo $(DEMO)
 
 test: setup ## run every test; those on real papers read OTB_SHARED (default ../shared)
-	@$(BIN)/pytest
+	@$(BIN)/pytest -n auto --dist loadfile
 
 lint: setup ## style, types, import contract, and whether Dagster can load everything
 	@$(BIN)/ruff check .
