@@ -8,6 +8,7 @@ from __future__ import annotations
 import io
 import json
 import sys
+from collections import Counter
 from pathlib import Path
 from typing import Annotated, NoReturn
 
@@ -181,11 +182,11 @@ def _plain(text: str) -> str:
 def show(found: Audit, console: Console) -> None:
     """Print the figures, the splits, what was not compared, and the first disagreements."""
     figures = found.figures
-    table = Table("", "count", title="duplicate audit", title_justify="left")
+    table = _table("", "count", title="duplicate audit")
     for words, count in _lines(found):
         table.add_row(words, f"{count:,}")
     console.print(table)
-    splits = Table("split", "rows", "in duplicate groups", "test items found in it")
+    splits = _table("split", "rows", "in duplicate groups", "test items found in it", title="splits")
     for name, each in figures.splits.items():
         there = "(test)" if name in figures.test_splits else f"{each.test_items:,}"
         splits.add_row(escape(_plain(name)), f"{each.rows:,}", f"{each.duplicated:,}", there)
@@ -221,33 +222,42 @@ def _lines(found: Audit) -> list[tuple[str, int]]:
 
 
 def _show_faults(found: Audit, console: Console) -> None:
-    faults = Table("reason", "rows", "", title="faults of rows", title_justify="left")
+    faults = _table("reason", "rows", "", title="faults of rows")
     for name, count in found.figures.left_out.items():
         faults.add_row(name, f"{count:,}", "[red]not compared[/]")
     for name, count in found.figures.notes.items():
         faults.add_row(name, f"{count:,}", "compared")
     if faults.row_count:
         console.print(faults)
-    # What may hide questions comes first, a README last.
-    files = sorted((file for file in found.files if file.reason), key=lambda file: file.reason in SET_ASIDE)
-    if files:
-        console.print(_files_table(files))
+    if lost := [file for file in found.files if file.reason and file.reason not in SET_ASIDE]:
+        console.print(_files_table(lost))
+    aside = Counter(file.reason.value for file in found.files if file.reason in SET_ASIDE)
+    if aside:
+        words = ", ".join(f"{count:,} {name}" for name, count in aside.most_common())
+        console.print(f"files that hold nothing to compare: {words} (--json names them)", highlight=False)
 
 
 def _files_table(files: list[AuditedFile]) -> Table:
-    table = Table("file", "reason", "detail", title="files not compared", title_justify="left")
+    table = _table("file", "reason", "detail", title="files not compared")
     for file in files[:SHOWN]:
-        mark = "{}" if file.reason in SET_ASIDE else "[red]{}[/]"
         reason = file.reason.value if file.reason else ""
-        table.add_row(escape(_plain(file.name)), mark.format(reason), escape(_plain(file.detail)))
+        table.add_row(escape(_plain(file.name)), f"[red]{reason}[/]", escape(_plain(file.detail)))
     if len(files) > SHOWN:
         table.add_row(f"{len(files) - SHOWN:,} more", "", "--json names them all")
     return table
 
 
+def _table(*columns: str, title: str) -> Table:
+    """A table whose cells break rather than lose their end."""
+    table = Table(title=title, title_justify="left")
+    for column in columns:
+        table.add_column(column, overflow="fold")
+    return table
+
+
 def _show_disagreement(each: Disagreement, console: Console) -> None:
-    table = Table("file", "row", "split", "letter", "answer", title_justify="left")
-    table.title = f"answers disagree ({each.verdict}): {escape(excerpt(_plain(each.question), 60))}"
+    title = f"answers disagree ({each.verdict}): {escape(excerpt(_plain(each.question), 60))}"
+    table = _table("file", "row", "split", "letter", "answer", title=title)
     for member in each.members:
         cells = (member.file, str(member.row), member.split, member.letter, excerpt(_plain(member.answer), 60))
         table.add_row(*(escape(_plain(cell)) for cell in cells))

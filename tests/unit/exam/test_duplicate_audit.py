@@ -169,6 +169,8 @@ def test_an_unusable_key_takes_a_row_out_of_the_comparison_of_keys_alone(tmp_pat
     found = two(tmp_path, one, replace(one, split="train", answer="E")).figures
     assert (found.groups, found.leaked, found.keyed_groups, found.conflicts_by_letter) == (1, 1, 0, 0)
     assert found.notes == {"answer_out_of_range": 1} and found.left_out == {}
+    found = audit(tmp_path, [one, one, replace(one, answer="E")]).figures
+    assert (found.keyed_groups, found.conflicts_by_letter, found.conflicts_by_text) == (1, 0, 0)
 
 
 def test_a_group_with_a_thousand_rows_shows_every_answer_and_few_rows(tmp_path: Path) -> None:
