@@ -20,6 +20,7 @@ import pymupdf
 from opentwbench.dataset.contract import ItemRow
 from opentwbench.dataset.manifest import write_dataset
 from opentwbench.dataset.model import Dataset
+from opentwbench.dataset.publication import folder_bytes
 from opentwbench.dataset.validators import BLOCKING_CHECKS, CompareRows, RowComparison, run_check
 from opentwbench.exam.defect_study import (
     CROSS_CHECKS,
@@ -33,7 +34,6 @@ from opentwbench.exam.defect_study import (
     publisher,
     read_pair,
     rejected_by,
-    sound_files,
 )
 from opentwbench.exam.defects import (
     FILE_DEFECTS,
@@ -432,7 +432,7 @@ def _plant_in_set(study: Study, of: _Set, plan: Plan, n: int) -> None:
         rows = rows_defect.plant(list(of.dataset.rows), _chance(plan, rows_defect, of.settled.scope, n))
         if rows is not None:
             _count(study, rows_defect, _judge_dataset(of, replace(of.dataset, rows=tuple(rows)), None))
-    sound, verdicts = sound_files(of.folder), passing_verdicts(of.folder)
+    sound, verdicts = folder_bytes(of.folder), passing_verdicts(of.folder)
     for file_defect in (*FILE_DEFECTS, *JUDGED_DEFECTS):
         files = file_defect.plant(sound, _chance(plan, file_defect, of.settled.scope, n))
         if files is None:
@@ -502,5 +502,6 @@ def _rekey(data: bytes) -> bytes | None:
 
 
 def _less(data: bytes) -> bytes | None:
+    """The first index row of a year is lost."""
     lines = data.splitlines()
-    return b"\n".join(lines[1:]) + b"\n" if len(lines) > 1 else None
+    return b"".join(line + b"\n" for line in lines[1:]) if lines else None

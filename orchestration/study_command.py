@@ -9,7 +9,7 @@ import json
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, NoReturn
 
 import typer
 from rich.console import Console
@@ -63,11 +63,13 @@ def defects(
     from orchestration.defect_trials import Plan
 
     plan = Plan(seed, a_paper, a_set, files, processes)
+    for folder in mirror or ():
+        if not (folder / "index.csv").is_file():
+            _refuse(f"{folder} is no mirror: it has no index.csv")
     try:
         study, sources = _run(list(mirror or ()), plan)
     except (MirrorError, IndexFormatError) as error:
-        typer.echo(f"otb study: {error}", err=True)
-        raise typer.Exit(USAGE) from error
+        _refuse(str(error))
     if page:
         write_file(page, study_page(study, sources, seed).encode())
     if summary:
@@ -77,6 +79,11 @@ def defects(
     else:
         _show(study, Console())
     raise typer.Exit(GOT_THROUGH if study.uncaught() else 0)
+
+
+def _refuse(words: str) -> NoReturn:
+    typer.echo(f"otb study: {words}", err=True)
+    raise typer.Exit(USAGE)
 
 
 def _run(mirrors: Sequence[Path], plan: object) -> tuple[Study, list[str]]:

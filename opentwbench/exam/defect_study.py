@@ -20,7 +20,6 @@ from opentwbench.dataset.publication import (
     PublicationRefused,
     PublicationTarget,
     Verdict,
-    folder_bytes,
     folder_hashes,
     publish,
 )
@@ -195,11 +194,6 @@ def damaged_folder(folder: Path, files: Mapping[str, bytes]) -> Path:
     return target
 
 
-def sound_files(folder: Path) -> dict[str, bytes]:
-    """The files of a sound folder, to plant damage in."""
-    return folder_bytes(folder)
-
-
 # ---- counting -------------------------------------------------------------------------------------------------------
 
 
@@ -298,7 +292,11 @@ LAYERS: Mapping[Layer, str] = {
     Layer.ONE_KEY_READER: "What one of the two key readers saw",
     Layer.BOTH_KEY_READERS: "The same fault in both key readers, no other print of the key",
     Layer.BOTH_WITH_FIRST_KEY: "The same fault in both key readers, the key before its correction at hand",
-    Layer.QUESTION_READER: "What the question reader saw",
+    Layer.QUESTION_READER: (
+        "What the question reader saw. It has no second reader: within itself it counts characters printed against "
+        "characters read, and behind it only counts, text rules and reprints are left. Its error rate is measured by "
+        "eye (docs/audits/reading.md)"
+    ),
     Layer.PARSE_RECORDS: "papers/<year>.jsonl, behind the parse stage",
     Layer.STORED_ITEMS: "items/<slug>.jsonl, data set made from it",
     Layer.ROWS: "The rows of a data set before its files are written",

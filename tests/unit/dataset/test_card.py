@@ -6,7 +6,7 @@ import re
 
 import pytest
 import yaml
-from support.datasets import hostile_rows, make_dataset, make_row
+from support.datasets import hostile_rows, make_dataset, make_row, make_stats
 
 from opentwbench.dataset.card import (
     FIELD_TEXTS,
@@ -19,6 +19,7 @@ from opentwbench.dataset.card import (
 )
 from opentwbench.dataset.contract import COLUMNS, INT_COLUMNS
 from opentwbench.dataset.model import BuildStats, Dataset, StudyFigures
+from opentwbench.dataset.study import CERTAIN, CHANCE
 from opentwbench.dataset.terms import CHECKS, EXCLUSIONS, REJECTIONS
 from opentwbench.exam.model import Exclusion, RejectionReason
 
@@ -105,6 +106,15 @@ def test_study_figures_carry_their_interval(sound: Dataset) -> None:
     assert row[3] == "0 / 300 (0.0%–1.3%)"
     assert row[2].startswith("30 / 30 (")
     assert len(table(card(sound, "0" * 12, 0), "檢查 Check")) == len(CHECKS)
+
+
+def test_the_planted_defect_study_is_one_line_of_the_card(sound: Dataset) -> None:
+    study = {CERTAIN: StudyFigures(4_000, 4_000, 300, 0), CHANCE: StudyFigures(500, 25, 300, 0)}
+    studied = make_dataset(list(sound.rows), stats=make_stats(len(sound.rows), study=study))
+    (line,) = [line for line in card(studied, "0" * 12, 0).split("\n") if line.startswith("植入缺陷研究")]
+    for figures in ("4,000 / 4,000 (99.9%–100.0%)", "25 / 500 (3.4%–7.3%)", "0 / 300 (0.0%–1.3%)"):
+        assert line.count(figures) == 2  # in Chinese and in English
+    assert "植入缺陷研究" not in card(sound, "0" * 12, 0)
 
 
 def test_the_front_matter_is_yaml_and_true(sound: Dataset) -> None:
