@@ -262,6 +262,16 @@ def test_a_second_format_with_another_key_is_no_mirror(tmp_path: Path) -> None:
     assert (found.rows, found.groups, found.true_conflicts) == (20, 10, 1)
 
 
+def test_a_second_format_with_a_further_bad_row_is_no_mirror(tmp_path: Path) -> None:
+    records = [line(n, "test").record() for n in range(10)]
+    write_table(tmp_path / "test.csv", records)
+    write_table(tmp_path / "test.jsonl", records)
+    with (tmp_path / "test.jsonl").open("a") as file:
+        file.write("{}\n")
+    found = audit_folder(tmp_path).figures
+    assert (found.rows, found.compared, found.groups, found.left_out) == (21, 20, 10, {"missing_column": 1})
+
+
 def test_the_same_rows_under_another_name_are_duplicates(tmp_path: Path) -> None:
     records = [line(n, "test").record() for n in range(10)]
     for name in ("test.csv", "other.jsonl"):

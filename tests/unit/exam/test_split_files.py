@@ -229,6 +229,13 @@ def test_a_bad_json_line_costs_itself_and_nothing_else(tmp_path: Path, reason: R
     assert len(faults[0].detail) < 400 and faults[0].detail.isprintable()
 
 
+def test_lines_that_lack_the_same_column_are_each_refused(tmp_path: Path) -> None:
+    good, bad = json.dumps(ROW).encode(), b'{"question": "x?", "A": "1", "B": "2"}'
+    rows, faults = read_bytes(tmp_path, "t.jsonl", b"\n".join([bad, bad, good, bad, bad, good]))
+    assert [row.row for row in rows] == [3, 6]
+    assert [(fault.row, fault.reason) for fault in faults] == [(n, Reason.MISSING_COLUMN) for n in (1, 2, 4, 5)]
+
+
 def test_good_rows_give_no_fault(tmp_path: Path) -> None:
     lines = [line(n, "test").record() for n in range(300)]
     write_table(tmp_path / "t.jsonl", lines)  # type: ignore[arg-type]
