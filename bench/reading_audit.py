@@ -9,9 +9,10 @@
 to the next one, below it the row of the key sheet that holds its cell. The auditor writes FOLDER/transcripts.txt, one
 line a question before any parse is seen: number, stem, options in order, key, separated by '¦'. `compare` plants 20
 errors by seed into the parse and writes FOLDER/differences.jsonl, which does not say what was planted. The auditor
-looks again at every one and writes FOLDER/judgements.jsonl (id, judgement, cause). `report` writes docs/audits/reading.jsonl
-and reading.md, which hold ids, hashes and verdicts, never a text or a picture. `stands` says how many audited items
-still read as they did. FOLDER must lie outside the project. The papers are those of OTB_SHARED (default ../shared).
+looks again at every one and writes FOLDER/judgements.jsonl (id, judgement, cause). `report` writes
+docs/audits/reading.jsonl and reading.md, which hold ids, hashes and verdicts, never a text or a picture. `stands` says
+how many audited items still read as they did. FOLDER must lie outside the project. The papers are those of OTB_SHARED
+(default ../shared).
 """
 
 from __future__ import annotations
@@ -37,6 +38,7 @@ from opentwbench.exam.model import Exclusion, PaperItem, Question, QuestionPaper
 from opentwbench.exam.paper import parse_paper
 from opentwbench.exam.questions import read_questions
 from opentwbench.exam.reading_audit import (
+    KEY,
     STEM,
     Candidate,
     Difference,
@@ -206,7 +208,7 @@ def _wrapped_columns(regions: Sequence[Region]) -> bool:
 
 def _underlines(rule: pymupdf.Rect, box: Any) -> bool:
     inside = box.x0 - 2 <= rule.x0 and rule.x1 <= box.x1 + 2
-    return inside and -2.5 <= rule.y0 - box.y1 <= 3.5 and rule.width > 8
+    return bool(inside and -2.5 <= rule.y0 - box.y1 <= 3.5 and rule.width > 8)
 
 
 def rules_of(path: Path) -> dict[int, list[pymupdf.Rect]]:
@@ -370,14 +372,16 @@ def compare_command(out: Path, seed: int) -> None:
         "seed": seed,
         "planted": [asdict(one) for one in planted],
         "readings": {item: reading_hash(one) for item, one in true.items()},
-        "published": {
-            f"{p.pair.paper_id} Q{q_no}": item.exclusion is None
-            for p in papers.values()
-            for q_no, item in p.items.items()
-        },
+        "exclusions": {item: bucket(papers[item.split()[0]], item) for item in true},
     }
     (out / "sealed.json").write_text(json.dumps(state), encoding="utf-8")
     print(f"{len(true)} questions compared, {len(planted)} errors planted, {len(found)} parts differ")
+
+
+def bucket(parsed: Parsed, item: str) -> str | None:
+    """The exclusion that the paper alone shows for an item, None when it would be published."""
+    exclusion = parsed.items[int(item.split("Q")[1])].exclusion
+    return exclusion.value if exclusion else None
 
 
 # ---------------------------------------------------------------- report
@@ -400,8 +404,10 @@ def report_command(out: Path) -> None:
     causes = {places[n]: one["cause"] for n, one in judged.items()}
     records = [record(one, state, outcome, planted, judgements, causes) for one in drawn]
     write_file(RECORDS, "".join(json.dumps(r, ensure_ascii=False) + "\n" for r in records).encode())
-    write_file(PAGE, page(records, outcome).encode())
-    print(page(records, outcome))
+    remarks = out / "remarks.md"
+    text = page(records, outcome, state["seed"], remarks.read_text(encoding="utf-8") if remarks.is_file() else "")
+    write_file(PAGE, text.encode())
+    print(text)
 
 
 def record(
@@ -422,7 +428,7 @@ def record(
         "item": item,
         **{name: one[name] for name in ("year_roc", "kind", "layout", "reason", "hazards")},
         "reading": state["readings"][item],
-        "published": state["published"][item],
+        "exclusion": state["exclusions"][item],
         "verdict": "wrong" if wrong else "right",
         "wrong_parts": list(wrong),
         "causes": sorted({causes[place] for place in places if place not in ours}),
@@ -431,43 +437,46 @@ def record(
     }
 
 
-def page(records: Sequence[Mapping[str, Any]], outcome: Outcome) -> str:
-    """docs/audits/reading.md."""
+def page(records: Sequence[Mapping[str, Any]], outcome: Outcome, seed: int, remarks: str) -> str:
+    """docs/audits/reading.md. `seed` is the seed of the planted errors, `remarks` what the auditor has to say."""
     wrong = [r for r in records if r["verdict"] == "wrong"]
-    parts = Counter("option" if part in "ABCDE" else part for r in records for part in r["wrong_parts"])
-    published = [r for r in records if r["published"]]
+    published = [r for r in records if r["exclusion"] is None]
     rows = [
         ("all audited", records),
         ("drawn by stratum", [r for r in records if r["reason"] == "stratum"]),
         ("drawn for a hazard", [r for r in records if r["reason"] != "stratum"]),
-        ("would be published", published),
+        ("not excluded by its paper", published),
     ]
     lines = [
         "# Audit of the question and key readers",
         "",
-        "Made by `python -m bench.reading_audit report`; the procedure stands in that file. One line a question in",
-        "`reading.jsonl`: its name, why it was drawn, the hash of what was read, the verdict. No text, no picture.",
+        "Made by `python -m bench.reading_audit report`; the procedure stands in that file. `reading.jsonl` has a",
+        "line a question: its name, why it was drawn, the hash of what was read, the verdict. No text, no picture.",
         "Every question was transcribed in full (stem, options, key) from its page image before any parse was seen;",
         "then the transcription was compared with the parse, and every differing part was looked at again on the page",
-        "without knowing which differences were planted. The hash names the reading that was compared: a verdict says",
-        "nothing about a later reading (`python -m bench.reading_audit stands` counts those that still read the same).",
+        "without a word on which differences were planted. White space and Unicode width variants are folded; spaces",
+        "between Latin words, superscripts and all other marks are not. The hash names the reading that was compared:",
+        "a verdict says nothing about a later one (`python -m bench.reading_audit stands` counts those that still read",
+        "the same).",
         "",
         f"{len(records)} questions of {len({r['item'].split()[0] for r in records})} papers, "
         f"{len({(r['year_roc'], r['kind'], r['layout']) for r in records})} strata (year, kind of examination, "
         "layout).",
         "",
-        "| part of the draw | questions | parse wrong | share, 95 % interval |",
+        "| part of the draw | questions | parse wrong | 95 % interval of the share |",
         "|---|---|---|---|",
         *[_share_row(name, [r["verdict"] == "wrong" for r in members]) for name, members in rows],
         "",
-        f"Wrong keys: {parts['key']}. Wrong options: {parts['option']} (swapped or truncated ones among them are named",
-        f"below). Wrong stems: {parts['stem']}.",
+        "| questions with a wrong | all audited | not excluded by its paper | 95 % interval of the latter |",
+        "|---|---|---|---|",
+        *[_part_row(name, parts, records, published) for name, parts in _PARTS.items()],
         "",
+        *([remarks.strip(), ""] if remarks.strip() else []),
         "## The auditor",
         "",
-        f"{outcome.caught} of {outcome.planted} planted errors caught: {_interval(outcome.catch_rate)}. "
-        f"{outcome.slips} differing parts were slips of the transcription,",
-        f"{outcome.normalisations} a normalisation that the project declares.",
+        f"{outcome.caught} of {outcome.planted} planted errors (seed {seed}) caught: {_interval(outcome.catch_rate)}.",
+        f"{outcome.slips} differing parts were slips of the transcription, {outcome.normalisations} a rule that the",
+        "project declares.",
         "",
         "| planted | caught | of |",
         "|---|---|---|",
@@ -475,13 +484,13 @@ def page(records: Sequence[Mapping[str, Any]], outcome: Outcome) -> str:
         "",
         "## What was wrong",
         "",
-        *([f"- {r['item']} ({', '.join(r['wrong_parts'])}): {'; '.join(r['causes'])}" for r in wrong] or ["Nothing."]),
+        *([_wrong_line(r) for r in wrong] or ["Nothing."]),
         "",
         "## Where the questions come from",
         "",
-        *_table("year", Counter(str(r["year_roc"]) for r in records), records, "year_roc"),
-        *_table("kind", Counter(r["kind"] for r in records), records, "kind"),
-        *_table("layout", Counter(r["layout"] for r in records), records, "layout"),
+        *_table("year", records, "year_roc"),
+        *_table("kind", records, "kind"),
+        *_table("layout", records, "layout"),
         "| hazard | questions | wrong |",
         "|---|---|---|",
         *[
@@ -493,7 +502,28 @@ def page(records: Sequence[Mapping[str, Any]], outcome: Outcome) -> str:
     return "\n".join(lines)
 
 
-def _table(title: str, counts: Mapping[str, int], records: Sequence[Mapping[str, Any]], name: str) -> list[str]:
+_PARTS: Mapping[str, frozenset[str]] = {
+    "key": frozenset({KEY}),
+    "option": frozenset("ABCDE"),
+    "stem": frozenset({STEM}),
+}
+
+
+def _part_row(
+    name: str, parts: frozenset[str], records: Sequence[Mapping[str, Any]], published: Sequence[Mapping[str, Any]]
+) -> str:
+    overall = sum(not parts.isdisjoint(r["wrong_parts"]) for r in records)
+    shown = sum(not parts.isdisjoint(r["wrong_parts"]) for r in published)
+    return f"| {name} | {overall} | {shown} of {len(published)} | {_interval(wilson(shown, len(published)))} |"
+
+
+def _wrong_line(record: Mapping[str, Any]) -> str:
+    fate = f"excluded as {record['exclusion']}" if record["exclusion"] else "not excluded"
+    return f"- {record['item']} ({', '.join(record['wrong_parts'])}; {fate}): {'; '.join(record['causes'])}"
+
+
+def _table(title: str, records: Sequence[Mapping[str, Any]], name: str) -> list[str]:
+    counts = Counter(str(r[name]) for r in records)
     wrong = Counter(str(r[name]) for r in records if r["verdict"] == "wrong")
     rows = [f"| {value} | {count} | {wrong[value]} |" for value, count in sorted(counts.items())]
     return [f"| {title} | questions | wrong |", "|---|---|---|", *rows, ""]

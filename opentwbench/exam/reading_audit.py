@@ -153,16 +153,12 @@ def _allocate(sizes: Mapping[tuple[int, str, str], int], places: int) -> dict[tu
     exact = {stratum: places * count / total for stratum, count in sizes.items()}
     shares = {stratum: min(sizes[stratum], max(1, int(share))) for stratum, share in exact.items()}
     by_need = sorted(exact, key=lambda s: (shares[s] - exact[s], s))
-    while sum(shares.values()) < places:
-        before = sum(shares.values())
+    while sum(shares.values()) < places:  # there are at least as many candidates as places
         for stratum in by_need:
             if sum(shares.values()) < places and shares[stratum] < sizes[stratum]:
                 shares[stratum] += 1
-        if sum(shares.values()) == before:
-            break
     while sum(shares.values()) > places:  # many small strata took their one place
-        largest = max(shares, key=lambda s: (shares[s] - exact[s], shares[s] > 1, s) if shares[s] > 1 else (-1e9, 0, s))
-        shares[largest] -= 1
+        shares[max((s for s in shares if shares[s] > 1), key=lambda s: (shares[s] - exact[s], s))] -= 1
     return shares
 
 
@@ -199,9 +195,9 @@ def printed_key(item: PaperItem) -> str:
         return "#-"
     if Exclusion.REMARK_UNREAD in item.exclusions:
         return "#?"
-    if Exclusion.SEVERAL_ANSWERS_ACCEPTED in item.exclusions:
+    if item.key is None:
         return "#" + "/".join(item.accepted)
-    return f"#{item.key}" if item.corrected else str(item.key)
+    return f"#{item.key}" if item.corrected else item.key
 
 
 def fold(text: str) -> str:
