@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from collections import Counter
@@ -21,10 +22,20 @@ ROOT = Path(__file__).resolve().parents[2]
 POLITE = {"delay_seconds": 0.0, "jitter_seconds": 0.0}
 
 
+def two_sittings(ministry: Path, folder: Path) -> Path:
+    """A mirror of two sitting years, so that every stage is reached often in little time."""
+    shutil.copytree(ministry, folder)
+    lines = (folder / "index.csv").read_text(encoding="utf-8-sig").splitlines(keepends=True)
+    kept = [lines[0], *(line for line in lines[1:] if line.lstrip('"').startswith(("104", "110")))]
+    assert 1 < len(kept) < len(lines)
+    (folder / "index.csv").write_text("\ufeff" + "".join(kept), encoding="utf-8")
+    return folder
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(600)
 def test_killed_twenty_times_the_next_build_ends_with_identical_bytes(sample_ministry: Path, tmp_path: Path) -> None:
-    with LoopbackMinistry(sample_ministry) as server:
+    with LoopbackMinistry(two_sittings(sample_ministry, tmp_path / "ministry")) as server:
         calm = Configuration(store=str(tmp_path / "calm"), source=server.base_url, processes=2, ministry=POLITE)
         Build(calm).run()
         server.forget()

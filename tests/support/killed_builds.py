@@ -89,7 +89,10 @@ def main(source: str, store: Path, kills: int, seed: int) -> dict[str, int]:
 
 
 if __name__ == "__main__":
+    # Imported before the forks, once for all: a child then works instead of importing.
+    import great_expectations  # noqa: F401
+
     import orchestration.build
-    import orchestration.definitions  # noqa: F401 - imported before the forks, once for all
+    import orchestration.definitions  # noqa: F401
 
     print(json.dumps(main(sys.argv[1], Path(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4]))))
