@@ -28,6 +28,7 @@ _BODY_GLYPHS: dict[str, str] = {
     "\ue2e6": "苷",  # hazard 22
     "\ue947": "瘻",  # 101030/102/0105 p4, 瘻管 (fistula)
     "\uea99": "蟎",  # 101030/102/0104 p2, 塵蟎
+    "\u2641": "⊕",  # 100110/811/1325 p4 question 17: the Earth sign's code, drawn as a circled plus
     "\ueee7": "踇",  # 100140/101/0101 p1, 伸踇長肌
     "\ue006": "⑦",  # 100110/811/1325 p2
     "\ue007": "⑧",
@@ -75,6 +76,9 @@ _FOLD_SPACE = str.maketrans(
 
 _PRIVATE_USE = re.compile("[\ue000-\uf8ff\U000f0000-\U000ffffd\U00100000-\U0010fffd\ufffd]")
 
+_RARE_IDEOGRAPH = re.compile("[\u3400-\u4dbf\U00020000-\U0003ffff]")
+# The one such character in 224 real papers is a wrong code: U+4181, drawn as 釋 (107130/201/0415 p2 question 21).
+
 _PLAIN = "0123456789+-−–()="
 _RAISED = dict(zip(_PLAIN, "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻⁻⁽⁾⁼", strict=True))
 _RAISED |= {"－": "⁻", "＋": "⁺"} | dict(zip("abcdefghijklmnoprstuvwxyz", "ᵃᵇᶜᵈᵉᶠᵍʰⁱʲᵏˡᵐⁿᵒᵖʳˢᵗᵘᵛʷˣʸᶻ", strict=True))
@@ -93,8 +97,11 @@ def map_symbol_font(text: str, font: str) -> str:
 
 
 def unmapped(text: str) -> set[str]:
-    """Private-use characters (and U+FFFD) that no table maps: an item that holds one is excluded, never cleaned."""
-    return set(_PRIVATE_USE.findall(text))
+    """Characters whose code does not say what is drawn: an item that holds one is excluded, never cleaned.
+
+    Private-use characters and U+FFFD that no table maps, and ideographs of the extension blocks.
+    """
+    return {*_PRIVATE_USE.findall(text), *_RARE_IDEOGRAPH.findall(text)}
 
 
 def fold_spaces(text: str) -> str:

@@ -97,7 +97,8 @@ class Line:
     spans: tuple[Span, ...]
     shifts: tuple[int, ...]
     crowded: bool = False
-    """True when another line stands closer than a line of text can: a fraction, a formula, a figure's labels."""
+    """True when the line is no plain text: another stands closer than a line of text can (a fraction, a figure's
+    labels), small type stands over words, or a rule is drawn over letters."""
 
     @property
     def x0(self) -> float:
@@ -322,7 +323,9 @@ def visual_lines(page: Page) -> list[Line]:
     _attach_small([span for span in printed if id(span) in small], rows)
     rows.sort(key=lambda row: row.base)
     _attach_blanks((span for span in page.spans if not span.text.strip()), rows)
-    _fill_in_blanks([r for r in page.rules if not is_border(r, page.drawings)], rows)
+    rules = [rule for rule in page.rules if not is_border(rule, page.drawings)]
+    _fill_in_blanks(rules, rows)
+    _mark_overlines(rules, rows)
     return [_line(page.number, row, _crowded(i, rows)) for i, row in enumerate(rows)]
 
 
@@ -333,6 +336,7 @@ class _Row:
     base: float
     size: float
     spans: list[Span]
+    overlined: bool = False
 
     def touches(self, x0: float, x1: float, reach: float) -> bool:
         """True when a printed span of the row stands within `reach` points of x0..x1."""
@@ -423,6 +427,20 @@ def _fill_in_blanks(rules: Iterable[Box], rows: Sequence[_Row]) -> None:
                 row.spans[row.spans.index(over[0])] = filled
 
 
+def _mark_overlines(rules: Iterable[Box], rows: Sequence[_Row]) -> None:
+    """Mark rows with a rule drawn over some of their letters (a complement, a mean): the text layer does not hold it.
+
+    A rule that underlines the row above is none.
+    """
+    for rule in rules:
+        under = any(-0.1 * r.size < rule.y0 - r.base < 0.4 * r.size and r.touches(rule.x0, rule.x1, 0.0) for r in rows)
+        if under:
+            continue
+        for row in rows:
+            if 0.6 * row.size < row.base - rule.y0 < 1.15 * row.size and row.touches(rule.x0, rule.x1, 0.0):
+                row.overlined = True
+
+
 def is_border(rule: Box, drawings: Iterable[Box]) -> bool:
     """True when the rule is an edge of something drawn: a box, a table's grid."""
     return any(
@@ -450,7 +468,7 @@ def _line(page: int, row: _Row, crowded: bool) -> Line:
         spans.pop()
     shifts = tuple(_shift(span, row) for span in spans)
     over = any(_covers_text(span, spans, shifts) for span, shift in zip(spans, shifts, strict=True) if shift)
-    return Line(page, row.base, row.size, tuple(spans), shifts, crowded or over)
+    return Line(page, row.base, row.size, tuple(spans), shifts, crowded or over or row.overlined)
 
 
 def _covers_text(small: Span, spans: Sequence[Span], shifts: Sequence[int]) -> bool:

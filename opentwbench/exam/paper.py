@@ -318,8 +318,8 @@ def _item(question: Question, sheet: KeySheet, multi: range) -> PaperItem:
     ruling = rule(sheet.cells[question.q_no], sheet.remarks.get(question.q_no))
     _check_letters(question, ruling)
     exclusions = {*question.findings, *text_exclusions(question.stem, question.options)}
-    if Exclusion.NOT_TEXT in question.findings:
-        exclusions.discard(Exclusion.IDENTICAL_OPTIONS)  # what was read of drawn options says nothing about them
+    if question.findings & {Exclusion.NOT_TEXT, Exclusion.UNMAPPED_GLYPH}:
+        exclusions.discard(Exclusion.IDENTICAL_OPTIONS)  # options that look alike because of our reading are not alike
     if ruling.exclusion:
         exclusions.add(ruling.exclusion)
     if question.q_no in multi:

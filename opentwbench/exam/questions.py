@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from opentwbench.exam.figures import at, encloses, figures, grow
-from opentwbench.exam.glyphs import MARKERS, normalise, unmapped
+from opentwbench.exam.glyphs import MARKERS, NUMBER_GLYPHS, normalise, unmapped
 from opentwbench.exam.layout import BLANK, Line, Page, Span, ambiguous_characters, read_pages
 from opentwbench.exam.markers import PICTURES, WIDEST_PICTURE, cut, layout_of, lift
 from opentwbench.exam.model import (
@@ -176,6 +176,8 @@ class _Reader:
         rows: list[list[Piece]] = [list(zip(line.spans, line.shifts, strict=True)) for line in lines]
         rest = first.spans[0].text[opening.characters :]
         rows[0] = ([(cut(first.spans[0], opening.characters), 0)] if rest.strip() else []) + rows[0][1:]
+        rows[0], again = _without_number_glyph(rows[0], opening.number)
+        draft.number_characters += again
         if self.layout == PICTURES:
             rows = self._letter_pictures(draft, lines, rows)
         markers = self._place_markers(draft, lines, rows)
@@ -362,6 +364,22 @@ def _check_pictures(path: Path, drafts: Sequence[_Draft]) -> None:
         detail = f"the picture read as marker {misfit.letter} looks like another letter's"
         reason = RejectionReason.OPTIONS_INCOMPLETE
         raise PaperRejected(reason, detail, file=path.name, page=misfit.page, q_no=misfit.q_no)
+
+
+def _without_number_glyph(row: Sequence[Piece], number: int) -> tuple[list[Piece], int]:
+    """The row without the number set once more as one italic glyph, and how many characters that took (0 or 1).
+
+    106901/900/0004 and its like print the glyph and hide a plain number of 2 points, or none, before it.
+    """
+    for i, (span, shift) in enumerate(row):
+        text = span.text.lstrip()
+        if not text:
+            continue
+        if NUMBER_GLYPHS.get(text[0]) != number:
+            break
+        rest = cut(span, len(span.text) - len(text) + 1)
+        return [*row[:i], *([(rest, shift)] if rest.text.strip() else []), *row[i + 1 :]], 1
+    return list(row), 0
 
 
 def _all_markers(lines: Sequence[Line], rows: Sequence[Sequence[Piece]]) -> list[_Marker]:

@@ -46,11 +46,19 @@ def test_golden_items(golden: list[dict[str, Any]], ministry: Path) -> None:
         ("101010/301/11", 19, "12對腦神經"),  # the stem starts with digits behind the number's dot
         ("100030/102/0104", 25, "血氯[Cl⁻]109"),  # a sign raised over a typed space
         ("100140/101/0102", 89, "10⁵/μL"),
+        ("100110/811/1325", 17, "x⊕y"),
     ],
 )
 def test_words_as_painted(folder: str, q_no: int, words: str, ministry: Path) -> None:
     question = next(q for q in read_questions(ministry / "files" / folder / "Q.pdf").questions if q.q_no == q_no)
     assert words in question.stem + "".join(question.options.values())
+
+
+@pytest.mark.parametrize("folder", ["106901/900/0004", "106901/900/0020", "106901/900/0027"])
+def test_a_number_drawn_as_one_glyph_is_no_part_of_the_stem(folder: str, ministry: Path) -> None:
+    questions = read_questions(ministry / "files" / folder / "Q.pdf").questions
+    assert len(questions) == 10
+    assert [q.q_no for q in questions if q.stem.startswith(f"{q.q_no}.")] == []
 
 
 def test_every_character_of_every_paper_is_accounted_for(ministry: Path) -> None:
@@ -82,6 +90,8 @@ def test_findings_of_hazards(ministry: Path) -> None:
         ("101030/101/0102", 38): Exclusion.UNMAPPED_GLYPH,  # the other word spelt with the same ambiguous code
         ("108120/900/0003", 1): Exclusion.UNMAPPED_GLYPH,  # ①, ② and ③ are all coded as ①
         ("100110/811/1325", 33): Exclusion.NOT_TEXT,  # a sum with its limits
+        ("101080/811/1523", 16): Exclusion.NOT_TEXT,  # complements: rules drawn over letters
+        ("107130/201/0415", 21): Exclusion.UNMAPPED_GLYPH,  # a rare ideograph's code, drawn as a common one
     }
     for (folder, q_no), exclusion in expected.items():
         paper = read_questions(ministry / "files" / folder / "Q.pdf")
