@@ -168,12 +168,12 @@ def plant_in_readings(
     for defect in READING_DEFECTS:
         for of, reading in accepted:
             for n in range(plan.a_paper):
-                damaged = defect.plant(reading, _chance(plan, defect, of.row.paper_id, n))
+                damaged = defect.plant(reading, _chance(plan, defect, f"{of.row.paper_id} {n}"))
                 if damaged is not None:
                     _count(study, defect, judge_reading(damaged, of, reprints))
     for of, reading in accepted:
         for n in range(plan.a_paper):
-            other = _other_key(reading, accepted, _chance(plan, WRONG_KEY, of.row.paper_id, n))
+            other = _other_key(reading, accepted, _chance(plan, WRONG_KEY, f"{of.row.paper_id} {n}"))
             if other is not None:
                 _count(study, WRONG_KEY, judge_reading(other, of, reprints))
 
@@ -191,8 +191,9 @@ def _other_key(reading: Reading, accepted: Sequence[tuple[RowRecord, Reading]], 
     return replace(reading, sheet=other.sheet, rows=other.rows, first=other.first)
 
 
-def _chance(plan: Plan, defect: Defect[Any], where: str, n: int) -> Random:
-    return Random(f"{plan.seed} {defect.layer} {defect.name} {where} {n}")
+def _chance(plan: Plan, defect: Defect[Any], trial: str) -> Random:
+    """A source of chance for one trial alone, so that another kind or paper changes no other trial."""
+    return Random(f"{plan.seed} {defect.layer} {defect.name} {trial}")
 
 
 def _count(study: Study, defect: Defect[Any], caught_by: frozenset[str] | None) -> None:
@@ -386,18 +387,18 @@ class _Set:
 
 
 def plant_in_sets(study: Study, records: Sequence[RowRecord], folder: Path, plan: Plan, progress: Progress) -> None:
-    """Every kind of damage to stored items, rows and files, on the data set of every subject; and every set as it is.
+    """Every kind of damage to stored items, rows and files, on every data set; and every set as it is.
 
-    Sound sets are those of every subject, and of every subject's single years: more sets, smaller ones.
+    Data sets are those of every subject, and of every subject's single years: more sets, smaller ones.
     """
     scopes = {slug: rows for slug, rows in by_scope(records).items() if slug != NO_SUBJECT}
     for done, (slug, rows) in enumerate(sorted(scopes.items()), start=1):
-        for year in sorted({each.row.year_roc for each in rows}):
-            _judge_sound(study, _write(slug, [r for r in rows if r.row.year_roc == year], folder / "years" / str(year)))
-        whole = _write(slug, rows, folder / "sets")
-        if _judge_sound(study, whole):
-            for n in range(plan.a_set):
-                _plant_in_set(study, whole, plan, n)
+        parts = {str(year): [r for r in rows if r.row.year_roc == year] for year in {r.row.year_roc for r in rows}}
+        for part, own in {"all": rows, **dict(sorted(parts.items()))}.items():
+            written = _write(slug, own, folder / part)
+            if _judge_sound(study, written):
+                for n in range(plan.a_set):
+                    _plant_in_set(study, written, plan, f"{slug} {part} {n}")
         progress.step("data sets damaged", done, len(scopes))
 
 
@@ -420,21 +421,21 @@ def _judge_sound(study: Study, of: _Set) -> bool:
     return not fired
 
 
-def _plant_in_set(study: Study, of: _Set, plan: Plan, n: int) -> None:
+def _plant_in_set(study: Study, of: _Set, plan: Plan, trial: str) -> None:
     for items_defect in ITEM_DEFECTS:
-        items = items_defect.plant(list(of.settled.items), _chance(plan, items_defect, of.settled.scope, n))
+        items = items_defect.plant(list(of.settled.items), _chance(plan, items_defect, trial))
         if items is not None:
             dataset = dataset_of(
                 REGISTRY[of.settled.scope], [to_line(item) for item in items], of.settled.record(0), {}
             )
             _count(study, items_defect, _judge_dataset(of, dataset, items))
     for rows_defect in ROW_DEFECTS:
-        rows = rows_defect.plant(list(of.dataset.rows), _chance(plan, rows_defect, of.settled.scope, n))
+        rows = rows_defect.plant(list(of.dataset.rows), _chance(plan, rows_defect, trial))
         if rows is not None:
             _count(study, rows_defect, _judge_dataset(of, replace(of.dataset, rows=tuple(rows)), None))
     sound, verdicts = folder_bytes(of.folder), passing_verdicts(of.folder)
     for file_defect in (*FILE_DEFECTS, *JUDGED_DEFECTS):
-        files = file_defect.plant(sound, _chance(plan, file_defect, of.settled.scope, n))
+        files = file_defect.plant(sound, _chance(plan, file_defect, trial))
         if files is None:
             continue
         damaged = damaged_folder(of.folder, files)

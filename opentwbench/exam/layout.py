@@ -152,6 +152,8 @@ def open_pdf(path: Path) -> Any:
         size = path.stat().st_size
         with path.open("rb") as file:
             head = file.read(1024)
+            file.seek(max(0, size - 1024))
+            tail = file.read(1024)
     except OSError as error:
         raise PaperRejected(RejectionReason.NOT_A_PDF, f"cannot be read ({error.strerror})", file=name) from error
     if size > MAX_FILE_BYTES:
@@ -166,6 +168,10 @@ def open_pdf(path: Path) -> Any:
         raise PaperRejected(RejectionReason.NOT_A_PDF, f"cannot be opened ({error})", file=name) from error
     if document.needs_pass:
         raise PaperRejected(RejectionReason.ENCRYPTED, "needs a password", file=name)
+    # What MuPDF rebuilds from a file that was cut short can pass every count with other texts (planted: 1 of 60). None
+    # of the 565 real files needs rebuilding; one that does and still has its end is left to the checks.
+    if document.is_repaired and b"%%EOF" not in tail:
+        raise PaperRejected(RejectionReason.NOT_A_PDF, "cut short: it has no end (%%EOF)", file=name)
     if not 0 < document.page_count <= MAX_PAGES:
         reason = RejectionReason.TOO_LARGE if document.page_count else RejectionReason.NOT_A_PDF
         raise PaperRejected(reason, f"{document.page_count} pages, 1 to {MAX_PAGES} can be read", file=name)

@@ -375,6 +375,25 @@ def test_files_that_are_no_papers(tmp_path: Path) -> None:
         assert str(tmp_path) not in record.detail, "a local path would make equal builds differ"
 
 
+@pytest.mark.parametrize("share", [0.2, 0.5, 0.8, 0.95, 0.999])
+@pytest.mark.parametrize("role", ["question paper", "key"])
+def test_a_file_that_was_cut_short_is_none(tmp_path: Path, role: str, share: float) -> None:
+    files = {"question paper": tmp_path / "Q.pdf", "key": tmp_path / "K.pdf"}
+    files["question paper"].write_bytes(typeset_paper(paper_spec()))
+    files["key"].write_bytes(typeset_key(key_spec()))
+    data = files[role].read_bytes()
+    files[role].write_bytes(data[: int(len(data) * share)])
+    assert_rejected(parse_paper(*files.values()), RejectionReason.NOT_A_PDF, role)
+
+
+def test_bytes_behind_the_end_of_a_whole_file_do_no_harm(tmp_path: Path) -> None:
+    question, key = tmp_path / "Q.pdf", tmp_path / "K.pdf"
+    question.write_bytes(typeset_paper(paper_spec()) + b"\r\n" * 20)
+    key.write_bytes(typeset_key(key_spec()) + b"\0" * 200)
+    record = parse_paper(question, key)
+    assert record.accepted, record.detail
+
+
 def test_a_fault_of_ours_is_a_rejected_record(parse, monkeypatch: pytest.MonkeyPatch) -> None:
     def fault(path: Path) -> None:
         raise ZeroDivisionError("planted")
