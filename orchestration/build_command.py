@@ -164,17 +164,24 @@ def show(report: BuildReport, console: Console) -> None:
         console.print(_table("rejected papers", columns, [[each[c] for c in columns] for each in release["rejected"]]))
     _show_matching(release["matching"], console)
     rows = [
-        (each["slug"], each["state"], each["items"], each["version"], "\n".join((*each["against"], *each["warnings"])))
+        (each["slug"], each["state"], each["items"], each["version"], _against(each))
         for each in release["subjects"].values()
         if each["state"] != NO_SOURCE
     ]
     console.print(_table("subjects with papers", ("subject", "state", "items", "version", "checks against"), rows))
     console.print(f"{len(report.in_state(NO_SOURCE))} subjects have no source")
+    for name, each in release["lists"].items():
+        said = f"applied, {each['entries']} entries" if each["applied"] else "NOT applied (no such list was given)"
+        console.print(f"list {name}: {said}", highlight=False)
     suite = report.suite
     if suite:
         console.print(f"release suite: {'passed' if suite['passed'] else 'FAILED'} ({suite['rules']} rules)")
     for line in (*release["closes"], *report.errors, *(f"failed: {url}" for url in report.failed_files)):
         console.print(f"[red]{escape(line)}[/]", highlight=False)
+
+
+def _against(state: dict[str, Any]) -> str:
+    return "\n".join((*state["against"], *(f"only a warning: {words}" for words in state["warnings"])))
 
 
 def _show_matching(matching: dict[str, Any], console: Console) -> None:

@@ -372,6 +372,8 @@ def release_record(store: Store, public: Store, withdrawals: Mapping[str, Withdr
         "subjects": {state.slug: asdict(state) for state in states},
         "matching": sum_of_matchings(record["matching"] for record in years),
         "rejected": [rejection for record in years for rejection in record["rejected"]],
+        # The same for every subject: they are settled in one run.
+        "lists": store.read_json(store.accounting(NO_SUBJECT))["lists"],
     }
 
 

@@ -32,7 +32,13 @@ def test_a_build_that_changes_nothing_says_so(copied: Path, sample_ministry: Pat
     status, out, _ = build(sample_ministry, copied)
     assert status == 0
     assert out.startswith("nothing changed: 0 requests, nothing rebuilt")
-    for words in ("107803/505/0505/Q.pdf", "count_mismatch", "樣本儀器操作實務", "142 subjects have no source"):
+    for words in (
+        "107803/505/0505/Q.pdf",
+        "count_mismatch",
+        "樣本儀器操作實務",
+        "142 subjects have no source",
+        "in_tmmlu_plus: NOT applied",
+    ):
         assert words in out
 
 
