@@ -389,7 +389,8 @@ class _Set:
 def plant_in_sets(study: Study, records: Sequence[RowRecord], folder: Path, plan: Plan, progress: Progress) -> None:
     """Every kind of damage to stored items, rows and files, on every data set; and every set as it is.
 
-    Data sets are those of every subject, and of every subject's single years: more sets, smaller ones.
+    Data sets are those of every subject, and of every subject's single years: more sets, smaller ones. Those of single
+    index rows are judged as they are too: the rate of false alarms needs hundreds of sets.
     """
     scopes = {slug: rows for slug, rows in by_scope(records).items() if slug != NO_SUBJECT}
     for done, (slug, rows) in enumerate(sorted(scopes.items()), start=1):
@@ -399,6 +400,8 @@ def plant_in_sets(study: Study, records: Sequence[RowRecord], folder: Path, plan
             if _judge_sound(study, written):
                 for n in range(plan.a_set):
                     _plant_in_set(study, written, plan, f"{slug} {part} {n}")
+        for row in rows:
+            _judge_sound(study, _write(slug, [row], folder / row.row.paper_id))
         progress.step("data sets damaged", done, len(scopes))
 
 

@@ -173,8 +173,11 @@ def study_page(study: Study, sources: Sequence[str], seed: int) -> str:
         lines += [f"## {layer.value}", "", f"{words}.", "", *detection_table(study, layer), ""]
     lines += ["## False alarms on sound papers and data sets", "", *alarm_table(study), ""]
     lines += [
-        "A paper is stopped by the first cross-check that fires. Data sets are those of every subject, and of every",
-        "subject's single years; a set without a row is no sound set and is not counted.",
+        "Every pair of the ministry is taken for sound: a refusal counts as a false alarm, whatever its reason. "
+        "A paper is",
+        "stopped by the first cross-check that fires. Data sets are those of every subject, of every subject's single",
+        "years and of single index rows; a set without a row is no sound set and is not counted. Damage is planted in",
+        "the first two kinds of set.",
         "",
         "## The checks",
         "",
