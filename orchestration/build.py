@@ -36,6 +36,8 @@ class BuildReport:
     failed_files: list[str] = field(default_factory=list)
     release: dict[str, Any] = field(default_factory=dict)
     suite: dict[str, Any] = field(default_factory=dict)
+    refused_rows: list[dict[str, Any]] = field(default_factory=list)
+    """Rows of the index that could not be used: problem, line, text, detail."""
     errors: list[str] = field(default_factory=list)
     """Faults of the program, not findings about data."""
 
@@ -66,6 +68,7 @@ class BuildReport:
             "items_written": self.items_written,
             "subjects_built": self.subjects_built,
             "failed_files": self.failed_files,
+            "refused_rows": self.refused_rows,
             "errors": self.errors,
             "suite": self.suite,
             **self.release,
@@ -133,6 +136,7 @@ class Build:
         if record is None:
             self._materialize([ministry_index])
             record = self._store.read_json(self._store.index_record())
+        self.report.refused_rows = list(record["problems"])
         return dict(record["years"])
 
     def _papers(self, wanted: dict[str, str], *, all_years: bool) -> None:

@@ -24,8 +24,9 @@ if TYPE_CHECKING:
 FAULT, USAGE, WITHHELD, RETRIEVAL = 1, 2, 3, 4
 
 STATUSES = (
-    "Exit status: 0 every subject with papers is published; 1 a fault of the program; 2 wrong arguments; "
-    "3 finished, but a subject is withheld or a sum does not close; 4 retrieval stopped or files failed: run again."
+    "Exit status: 0 every subject with papers is published; 1 a fault of the program; 2 wrong arguments, or an "
+    "index of another form; 3 finished, but a subject is withheld or a sum does not close; 4 retrieval stopped or files failed: "
+    "run again."
 )
 
 app = typer.Typer(help="Build what changed, through the same assets and checks as the UI.", no_args_is_help=True)
@@ -108,7 +109,7 @@ def _run(
     from opentwbench.exam.polite import RetrievalStopped
     from orchestration.build import Build, UnknownSelectionError
     from orchestration.definitions import Configuration
-    from resources.store import StoreError
+    from resources.store import StoreError, StoreUnusableError
 
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     console = Console(stderr=True)
@@ -125,8 +126,12 @@ def _run(
             return Build(configuration, recorded_instance()).run(years, subjects)
     except (UnknownSelectionError, MirrorError, ListError, ValueError) as error:
         _stop(USAGE, str(error))
-    except (RetrievalStopped, CacheBusyError, IndexFormatError) as error:
+    except IndexFormatError as error:
+        _stop(USAGE, f"{source}: {error}")
+    except (RetrievalStopped, CacheBusyError) as error:
         _stop(RETRIEVAL, str(error))
+    except StoreUnusableError as error:
+        _stop(USAGE, str(error))
     except StoreError as error:
         _stop(FAULT, str(error))
 
@@ -158,6 +163,9 @@ def show(report: BuildReport, console: Console) -> None:
         years, subjects = len(report.years_built), len(report.subjects_built)
         console.print(f"{report.requests} requests, {years} years and {subjects} subjects built")
     release = report.release
+    if report.refused_rows:
+        refused = [[str(each[c])[:200] for c in ("line", "problem", "text")] for each in report.refused_rows]
+        console.print(_table(f"{len(refused)} index rows refused", ("line", "problem", "text"), refused))
     console.print(_table("accounts", ("", "count"), [line for line in release["table"] if line[1]]))
     if release["rejected"]:
         columns = ("file", "reason", "page", "q_no", "detail")

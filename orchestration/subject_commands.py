@@ -26,6 +26,8 @@ from resources.store import Store, StoreError
 
 USAGE, NOTHING = 2, 3
 
+STATUSES = "Exit status: 0 done; 1 a fault of the program; 2 wrong arguments; 3 nothing to show or export."
+
 app = typer.Typer(help="Look at one subject, or export its data set.", no_args_is_help=True)
 
 Slug = Annotated[str, typer.Argument(help="The subject's slug, e.g. tw-roc-constitution-bench.")]
@@ -38,7 +40,7 @@ class Harness(StrEnum):
     TWINKLE = "twinkle"
 
 
-@app.command()
+@app.command(epilog=STATUSES)
 def show(
     slug: Slug,
     store: StoreOption = "store",
@@ -57,7 +59,7 @@ def show(
         _print(found, items, Console())
 
 
-@app.command()
+@app.command(epilog=STATUSES)
 def export(
     slug: Slug,
     out: Annotated[Path, typer.Option(help="Directory to write; it will hold the export alone.")],

@@ -31,6 +31,10 @@ class StoreError(Exception):
     """The store cannot be used as asked: a name that is no name, or a product that is not there."""
 
 
+class StoreUnusableError(StoreError):
+    """What was named as a store cannot hold one."""
+
+
 class Store:
     """Products by name under one fsspec URL; a plain path is a local folder.
 
@@ -43,8 +47,10 @@ class Store:
         self._root = root.rstrip("/")
         protocols = self._fs.protocol if isinstance(self._fs.protocol, tuple) else (self._fs.protocol,)
         self.is_local = "file" in protocols
+        if self.is_local and Path(self._root).exists() and not Path(self._root).is_dir():
+            raise StoreUnusableError(f"{url}: a store is a folder, and this is none")
         if cache is None and not self.is_local:
-            raise StoreError(f"{url}: the cache of retrieved papers is always local; name its folder (cache)")
+            raise StoreUnusableError(f"{url}: the cache of retrieved papers is always local; name its folder (cache)")
         self.cache_folder: Path = cache or Path(self._root) / "cache"
 
     # -- names ------------------------------------------------------------------------------------------------------

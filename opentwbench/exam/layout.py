@@ -149,6 +149,8 @@ def open_pdf(path: Path) -> Any:
     """
     name = path.name
     try:
+        if path.exists() and not path.is_file():
+            raise PaperRejected(RejectionReason.NOT_A_PDF, "is no regular file", file=name)
         size = path.stat().st_size
         with path.open("rb") as file:
             head = file.read(1024)
@@ -173,8 +175,10 @@ def open_pdf(path: Path) -> Any:
     if document.is_repaired and b"%%EOF" not in tail:
         raise PaperRejected(RejectionReason.NOT_A_PDF, "cut short: it has no end (%%EOF)", file=name)
     if not 0 < document.page_count <= MAX_PAGES:
-        reason = RejectionReason.TOO_LARGE if document.page_count else RejectionReason.NOT_A_PDF
-        raise PaperRejected(reason, f"{document.page_count} pages, 1 to {MAX_PAGES} can be read", file=name)
+        if not document.page_count:
+            raise PaperRejected(RejectionReason.NOT_A_PDF, "is damaged: no page can be read", file=name)
+        detail = f"{document.page_count} pages, at most {MAX_PAGES} can be read"
+        raise PaperRejected(RejectionReason.TOO_LARGE, detail, file=name)
     return document
 
 

@@ -23,8 +23,13 @@ COLUMN_GAP = 1.5
 
 
 def is_wide(char: str) -> bool:
-    """True for a character set as wide as a Chinese one (CJK, full-width forms, private use)."""
-    return ord(char) > 0x2E7F or unicodedata.east_asian_width(char) in "WF" or 0x2460 <= ord(char) <= 0x24FF
+    """True for a character set as wide as a Chinese one (CJK, full-width forms, private use, Chinese dashes)."""
+    return (
+        ord(char) > 0x2E7F
+        or char in "—…‧"
+        or unicodedata.east_asian_width(char) in "WF"
+        or 0x2460 <= ord(char) <= 0x24FF
+    )
 
 
 def read_text(rows: Sequence[Row]) -> str:

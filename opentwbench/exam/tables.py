@@ -20,8 +20,10 @@ _EIGHTHS = " ▏▎▍▌▋▊▉"
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    """A Markdown table; every cell escaped, at most MAX_ROWS rows."""
+    """A Markdown table; every cell escaped, at most MAX_ROWS rows. Without a row it says so in a word."""
     kept = [list(row) for row in rows]
+    if not kept:
+        return "無 · none"
     lines = [_line(header), _line(["---"] * len(header), escape=False), *(_line(row) for row in kept[:MAX_ROWS])]
     if len(kept) > MAX_ROWS:
         lines.append(f"\n{len(kept) - MAX_ROWS} more rows are not shown.")

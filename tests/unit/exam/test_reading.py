@@ -48,3 +48,7 @@ def test_raised_and_lowered_text(
 
 def test_a_blank_stands_free_in_english() -> None:
     assert read_text([row((0, 40, "sign an"), (42, 70, " _____ "), (72, 99, "with us."))]) == "sign an _____ with us."
+
+
+def test_a_dash_parted_by_a_line_end_is_one_dash() -> None:
+    assert read_text([row((0, 48, "與紀錄相反—")), row((0, 48, "—文章是以"))]) == "與紀錄相反——文章是以"
