@@ -24,9 +24,10 @@ if TYPE_CHECKING:
 FAULT, USAGE, WITHHELD, RETRIEVAL = 1, 2, 3, 4
 
 STATUSES = (
-    "Exit status: 0 every subject with papers is published; 1 a fault of the program; 2 wrong arguments, or an "
-    "index of another form; 3 finished, but a subject is withheld or a sum does not close; 4 retrieval stopped or files failed: "
-    "run again."
+    "Exit status: 0 every subject with papers is published; 1 a fault of the program; "
+    "2 wrong arguments, or an index of another form; "
+    "3 finished, but a subject is withheld or a sum does not close; "
+    "4 retrieval stopped or files failed: run again."
 )
 
 app = typer.Typer(help="Build what changed, through the same assets and checks as the UI.", no_args_is_help=True)
