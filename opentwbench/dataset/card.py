@@ -282,8 +282,7 @@ def _check(name: str, study: StudyFigures | None) -> tuple[str, str, str, str, s
 
 def _share(hits: int, trials: int) -> Trusted:
     """A count with its interval: 0 of 300 is under 1.3 %, not zero."""
-    interval = wilson(hits, trials)
-    return Trusted(f"{hits:,} / {trials:,} ({interval.low:.1%}–{interval.high:.1%})")
+    return Trusted(f"{hits:,} / {trials:,} ({wilson(hits, trials).shown()})")
 
 
 def _bibtex(text: str) -> str:

@@ -279,11 +279,10 @@ class Study:
 
 
 def share(hits: int, trials: int) -> str:
-    """A share with its 95 % Wilson interval, '-' without trials."""
+    """A share with its 95 % Wilson interval, '-' without trials. Only all is 100 %: one miss of 9,000 is 99.9 %."""
     if not trials:
         return "-"
-    interval = wilson(hits, trials)
-    return f"{hits / trials:.1%} ({interval.low:.1%}–{interval.high:.1%})"
+    return f"{hits / trials if hits == trials else min(hits / trials, 0.999):.1%} ({wilson(hits, trials).shown()})"
 
 
 LAYERS: Mapping[Layer, str] = {

@@ -18,6 +18,11 @@ class Interval:
     low: float
     high: float
 
+    def shown(self) -> str:
+        """The interval in percent, rounded outwards to a tenth: 12,596 of 12,596 is 99.9%–100.0%, never 100.0%."""
+        low, high = math.floor(self.low * 1000 + 1e-9) / 10, math.ceil(self.high * 1000 - 1e-9) / 10
+        return f"{low:.1f}%–{high:.1f}%"
+
 
 def _check_counts(successes: int, trials: int) -> None:
     if trials < 0 or not 0 <= successes <= trials:

@@ -140,7 +140,7 @@ def test_page_and_summary_are_written(tmp_path: Path, monkeypatch: pytest.Monkey
     assert json.loads(result.stdout) == stored
     assert study_from_json(stored["figures"])[CERTAIN].caught == 1
     words = page.read_text(encoding="utf-8")
-    assert "| row_lost | 1 | 100.0% (20.7%–100.0%) | `publisher` 100% | yes |" in words
+    assert "| row_lost | 1 | 100.0% (20.6%–100.0%) | `publisher` 100% | yes |" in words
     assert "1 kinds, 1 trials, 1 caught" in words
     assert "got through" not in words
     for layer in Layer:

@@ -72,3 +72,18 @@ def test_twelve_in_a_hundred_sound_sets_of_25_have_a_letter_over_forty_percent()
 def test_large_counts_stay_finite() -> None:
     assert binomial_tail(63_964, 255_854, 0.25) == pytest.approx(0.5, abs=0.002)
     assert binomial_tail(200_000, 255_854, 0.25) == 0.0
+
+
+@pytest.mark.parametrize(
+    ("hits", "trials", "words"),
+    [
+        (0, 300, "0.0%–1.3%"),
+        (300, 300, "98.7%–100.0%"),
+        (12_596, 12_596, "99.9%–100.0%"),
+        (0, 1_000_000, "0.0%–0.1%"),
+        (0, 0, "0.0%–100.0%"),
+        (500, 1000, "46.9%–53.1%"),
+    ],
+)
+def test_an_interval_is_rounded_outwards(hits: int, trials: int, words: str) -> None:
+    assert wilson(hits, trials).shown() == words
