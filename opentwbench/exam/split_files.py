@@ -623,12 +623,13 @@ class _Decoding(NamedTuple):
 def _decoded(files: Sequence[FoundFile], columns: ColumnMap, folder: Path) -> Generator[_Decoded, None, None]:
     """Parquet files decoded one after the other, each when it is asked for.
 
-    In a process of its own with bounded memory and time: the format is read by a C++ library, and a few bytes can
-    stand for any amount of text. What comes back is plain lines, which the reader of JSONL bounds as it bounds others.
+    Each in a process of its own with bounded memory and time: the format is read by a C++ library, a few bytes can
+    stand for any amount of text, and what a file beyond the bound left allocated must not fail the next one. What comes
+    back is plain lines, which the reader of JSONL bounds as it bounds others.
     """
     tasks = [_Decoding(file.path, columns, folder / f"{number}.jsonl") for number, file in enumerate(files)]
-    if tasks:
-        yield from run_isolated(_decode, tasks, _decoder_lost, processes=1, seconds=SECONDS_A_FILE)
+    for task in tasks:
+        yield from run_isolated(_decode, [task], _decoder_lost, processes=1, seconds=SECONDS_A_FILE)
 
 
 def _decoder_lost(task: _Decoding, lost: Lost) -> _Decoded:
