@@ -15,7 +15,7 @@ from opentwbench.dataset.contract import ItemRow
 from opentwbench.dataset.manifest import write_dataset
 from opentwbench.dataset.model import DatasetError, StudyFigures
 from opentwbench.dataset.publication import folder_bytes
-from opentwbench.dataset.study import CERTAIN, CHANCE, study_from_json, study_to_json
+from opentwbench.dataset.study import CERTAIN, CHANCE, committed_study, study_from_json, study_to_json
 from opentwbench.dataset.validators import BLOCKING_CHECKS, RowComparison
 from opentwbench.exam.defect_study import (
     Reprints,
@@ -305,6 +305,15 @@ def test_tables_hold_counts_with_their_intervals(study: Study) -> None:
 
 
 # ---- the committed summary ------------------------------------------------------------------------------------------
+
+
+def test_the_committed_study_caught_everything_that_must_be_caught() -> None:
+    found = committed_study()
+    assert set(found) == {*BLOCKING_CHECKS, CERTAIN, CHANCE}
+    assert found[CERTAIN].planted == found[CERTAIN].caught > 10_000
+    for check in BLOCKING_CHECKS:
+        assert found[check].planted > 0, f"{check}: run the study again"
+        assert found[check].native >= 100
 
 
 @pytest.mark.parametrize(
