@@ -71,8 +71,6 @@ from samples.paper import typeset_paper
 from samples.sittings import Paper, papers
 from samples.spec import KeySpec, PaperSpec
 
-Scopes = Mapping[str, Sequence[RowRecord]]
-
 
 @dataclass(frozen=True, slots=True)
 class Plan:

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import re
 
+from opentwbench.exam.glyphs import half_width
 from opentwbench.exam.model import LETTERS, Exclusion, Ruling
 
 MAX_REMARK = 300
 """Longest remark of one question that is read, in characters; real ones have at most 40."""
 
-_HALF_WIDTH = str.maketrans("ＡＢＣＤＥ＃０１２３４５６７８９", "ABCDE#0123456789")
 _SPACE = re.compile(r"\s+")
 _REFERENCES = re.compile(r"^第\d{1,3}(?:題?[、，,及和與至~～－-]第?\d{1,3})*題")
 
@@ -47,7 +47,7 @@ def rule(cell: str, remark: str | None) -> Ruling:
 
     Raises ValueError for a cell that is neither.
     """
-    cell = cell.translate(_HALF_WIDTH)
+    cell = half_width(cell)
     if cell != "#" and not _sound(cell):
         raise ValueError(f"no answer cell: {cell[:20]!r}")
     if remark is None:
@@ -71,7 +71,7 @@ def _unread(remark: str | None) -> Ruling:
 def _read(remark: str) -> Ruling:
     if len(remark) > MAX_REMARK:
         return _unread(remark)
-    text = _SPACE.sub("", remark.translate(_HALF_WIDTH)).strip("，,。；;")
+    text = _SPACE.sub("", half_width(remark)).strip("，,。；;")
     text = _REFERENCES.sub("", text)
     if _VOIDED.fullmatch(text):
         return Ruling(None, (), Exclusion.VOIDED, corrected=True, remark=remark)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from opentwbench.exam.layout import Page, Span, is_border
+from opentwbench.exam.layout import Page, Span
 from opentwbench.exam.model import Box
 
 SMALLEST = 10.0
@@ -22,8 +22,7 @@ def figures(page: Page) -> list[Box]:
 
     A rule is part of one only where it is the border of something drawn; else it underlines words.
     """
-    borders = (rule for rule in page.rules if is_border(rule, page.drawings))
-    pieces = [box for box in (*page.drawings, *page.images, *borders) if _visible(box)]
+    pieces = [box for box in (*page.drawings, *page.images, *page.borders) if _visible(box)]
     return _merge(pieces)
 
 

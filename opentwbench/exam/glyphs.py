@@ -14,6 +14,9 @@ import unicodedata
 MARKERS: dict[str, str] = {chr(0xE18C + i): letter for i, letter in enumerate("ABCDE")}
 """The ministry's circled option markers, U+E18C..U+E190."""
 
+MARKER_GLYPHS: dict[str, str] = {letter: glyph for glyph, letter in MARKERS.items()}
+"""Letter -> its marker, for readers that write other kinds of markers as this one."""
+
 NUMBER_GLYPHS: dict[str, int] = {chr(0xE0C6 + i): i + 1 for i in range(10)}
 """Italic '1.' to '10.' drawn as one glyph (U+E0C6..U+E0CF); an invisible plain number stands beside them."""
 
@@ -83,6 +86,14 @@ _PLAIN = "0123456789+-−–()="
 _RAISED = dict(zip(_PLAIN, "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻⁻⁽⁾⁼", strict=True))
 _RAISED |= {"－": "⁻", "＋": "⁺"} | dict(zip("abcdefghijklmnoprstuvwxyz", "ᵃᵇᶜᵈᵉᶠᵍʰⁱʲᵏˡᵐⁿᵒᵖʳˢᵗᵘᵛʷˣʸᶻ", strict=True))
 _LOWERED = dict(zip(_PLAIN, "₀₁₂₃₄₅₆₇₈₉₊₋₋₋₍₎₌", strict=True))
+
+
+_HALF_WIDTH = str.maketrans("ＡＢＣＤＥ＃０１２３４５６７８９", "ABCDE#0123456789")
+
+
+def half_width(text: str) -> str:
+    """Answer letters, # and digits in half width; everything else as it is."""
+    return text.translate(_HALF_WIDTH)
 
 
 def map_private_use(text: str) -> str:

@@ -20,7 +20,7 @@ from statistics import fmean
 
 import pymupdf
 
-from opentwbench.exam.glyphs import map_private_use
+from opentwbench.exam.glyphs import half_width, map_private_use
 from opentwbench.exam.layout import open_pdf
 from opentwbench.exam.model import LETTERS, Declared, KeySheet, PaperRejected, RejectionReason
 
@@ -45,10 +45,6 @@ LINE_SLACK = 0.3
 PARAGRAPH_PITCH = (0.95, 1.5)
 """Baseline distance of two lines of one header value, in letter heights. Real: 1.1-1.25; next field: 1.6."""
 
-GRID_KINDS = ("question_number", "question_order", "ordinal")
-"""題號 01 .., 題序 01 .. and 第1題 ..; the vocabulary of `KeySheet.grid`."""
-
-_HALF_WIDTH = str.maketrans("ＡＢＣＤＥ＃０１２３４５６７８９", "ABCDE#0123456789")
 _ANSWER = frozenset(LETTERS + "#")
 _FIELD = re.compile(r"(考試名稱|類科名稱|科目名稱|單選題數|複選題數|題數|標準答案|單選每題配分|複選每題配分|備註)[：:]")
 _NAMES = ("考試名稱", "類科名稱", "科目名稱")
@@ -122,7 +118,6 @@ class _Parts:
     header: list[_Char]
     bands: list[_Band]
     remark: list[_Line]
-    has_remark: bool = False
 
 
 def read_key(path: Path) -> KeySheet:
@@ -151,11 +146,6 @@ def read_key(path: Path) -> KeySheet:
         raise PaperRejected(
             rejection.reason, rejection.detail, file=str(path), page=rejection.page, q_no=rejection.q_no
         ) from rejection
-
-
-def half_width(text: str) -> str:
-    """Answer letters, # and digits in half width; everything else as it is."""
-    return text.translate(_HALF_WIDTH)
 
 
 # ---------------------------------------------------------------- characters and lines
@@ -214,7 +204,7 @@ def _cut(lines: Sequence[_Line]) -> _Parts:
             parts.bands.append(_band(line))
             continue
         if text.startswith("備註"):
-            place, parts.has_remark = "remark", True
+            place = "remark"
         elif _TITLE.match(text) or _FIELD.match(text):
             place = "header"
         if _PAGE_NUMBER.fullmatch(half_width(text)):

@@ -12,7 +12,7 @@ import bisect
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +32,8 @@ INVISIBLE_SIZE = 0.4
 """A span smaller than this share of the page's body size cannot be read (106901/900/0004 hides '1.' at 2 pt)."""
 
 SAME_LINE = 0.5
-"""Two spans share a line when their base lines differ by less than this share of the body size (pitch is above 1.1)."""
+"""Two spans share a line when their base lines differ by less than this share of the smaller one's size (a pitch is
+above 1.1)."""
 
 INVISIBLE = 3
 """Render mode of text that is neither filled nor stroked."""
@@ -80,12 +81,6 @@ class Span:
         """The span's rectangle."""
         return Box(self.x0, self.y0, self.x1, self.y1)
 
-    def tail(self, start: int) -> Span:
-        """The span without its first `start` characters; the cut is placed by equal widths."""
-        share = start / max(len(self.text), 1)
-        x0 = self.x0 + (self.x1 - self.x0) * share
-        return Span(x0, self.y0, self.x1, self.y1, self.base, self.size, self.font, self.text[start:])
-
 
 @dataclass(frozen=True, slots=True)
 class Line:
@@ -106,11 +101,6 @@ class Line:
         return self.spans[0].x0
 
     @property
-    def x1(self) -> float:
-        """Right edge of the last visible span."""
-        return max(span.x1 for span in self.spans)
-
-    @property
     def text(self) -> str:
         """The raw characters from left to right, without any rule applied."""
         return "".join(span.text for span in self.spans)
@@ -125,20 +115,15 @@ class Page:
     height: float
     spans: tuple[Span, ...]
     rules: tuple[Box, ...] = ()
-    """Thin horizontal lines: underlines, blanks to fill in, borders."""
+    """Thin horizontal lines that stand alone: underlines, blanks to fill in, overlines."""
+    borders: tuple[Box, ...] = ()
+    """Thin horizontal lines that are an edge of something drawn: a box, a table's grid."""
     drawings: tuple[Box, ...] = ()
     """Everything else that is drawn as paths: boxes, arrows, axes, table grids."""
     images: tuple[Box, ...] = ()
     """Placed pictures, also those that hold a marker."""
     glyphs: Mapping[tuple[str, str], frozenset[int]] = field(default_factory=dict)
     """(font, wide character) -> the glyphs drawn for it."""
-
-    def body_size(self) -> float:
-        """The size most characters have; 12.0 on a page without text."""
-        sizes: Counter[float] = Counter()
-        for span in self.spans:
-            sizes[round(span.size, 1)] += len(span.text.strip())
-        return sizes.most_common(1)[0][0] if sizes else 12.0
 
 
 def open_pdf(path: Path) -> Any:
@@ -203,14 +188,16 @@ def read_pages(path: Path) -> tuple[Page, ...]:
 
 
 def _read_page(page: Any, number: int) -> Page:
-    rules, drawings, images = _graphics(page)
+    thin, drawings, images = _graphics(page)
+    borders = tuple(rule for rule in thin if _is_border(rule, drawings))
     spans, glyphs = _painted(page)
     return Page(
         number,
         page.rect.width,
         page.rect.height,
         _without_hidden(spans),
-        rules=rules,
+        rules=tuple(rule for rule in thin if rule not in borders),
+        borders=borders,
         drawings=drawings,
         images=images,
         glyphs=glyphs,
@@ -246,8 +233,7 @@ def _joined(left: Span, right: Span) -> Span | None:
     same = left.font == right.font and left.size == right.size and abs(left.base - right.base) <= 0.5
     if not same or abs(gap) >= PEN_GAP * left.size:
         return None
-    text = left.text + right.text
-    return Span(left.x0, left.y0, right.x1, left.y1, left.base, left.size, left.font, text)
+    return replace(left, x1=right.x1, text=left.text + right.text)
 
 
 def _spans_of(run: dict[str, Any]) -> list[Span]:
@@ -271,7 +257,7 @@ def _spans_of(run: dict[str, Any]) -> list[Span]:
 
 
 def _graphics(page: Any) -> tuple[tuple[Box, ...], tuple[Box, ...], tuple[Box, ...]]:
-    """(rules, drawings, images) of a page; the log of boxes is far cheaper than the paths themselves."""
+    """(thin horizontal lines, drawings, images) of a page; the log of boxes is far cheaper than the paths."""
     rules: list[Box] = []
     drawings: list[Box] = []
     images: list[Box] = []
@@ -295,8 +281,7 @@ def _is_background(kind: str, width: float, height: float, page_height: float) -
 
 def _without_hidden(spans: Sequence[Span]) -> tuple[Span, ...]:
     """Spans a reader can see: not drawn at an unreadable size, not the same text drawn twice for boldness."""
-    visible = Page(0, 0, 0, tuple(spans))
-    smallest = INVISIBLE_SIZE * visible.body_size()
+    smallest = INVISIBLE_SIZE * _body_size(spans)
     kept: list[Span] = []
     seen: set[tuple[str, int, int]] = set()
     for span in spans:
@@ -308,6 +293,14 @@ def _without_hidden(spans: Sequence[Span]) -> tuple[Span, ...]:
         seen.add(place)
         kept.append(span)
     return tuple(kept)
+
+
+def _body_size(spans: Sequence[Span]) -> float:
+    """The size most characters have; 12.0 without text."""
+    sizes: Counter[float] = Counter()
+    for span in spans:
+        sizes[round(span.size, 1)] += len(span.text.strip())
+    return sizes.most_common(1)[0][0] if sizes else 12.0
 
 
 def ambiguous_characters(pages: Iterable[Page]) -> frozenset[tuple[str, str]]:
@@ -333,9 +326,8 @@ def visual_lines(page: Page) -> list[Line]:
     _attach_small([span for span in printed if id(span) in small], rows)
     rows.sort(key=lambda row: row.base)
     _attach_blanks((span for span in page.spans if not span.text.strip()), rows)
-    rules = [rule for rule in page.rules if not is_border(rule, page.drawings)]
-    _fill_in_blanks(rules, rows)
-    _mark_overlines(rules, rows)
+    _fill_in_blanks(page.rules, rows)
+    _mark_overlines(page.rules, rows)
     return [_line(page.number, row, _crowded(i, rows)) for i, row in enumerate(rows)]
 
 
@@ -347,6 +339,10 @@ class _Row:
     size: float
     spans: list[Span]
     overlined: bool = False
+
+    def is_over(self, rule: Box) -> bool:
+        """True when the rule is drawn where an underline of this row would be."""
+        return -0.1 * self.size < rule.y0 - self.base < 0.4 * self.size
 
     def touches(self, x0: float, x1: float, reach: float) -> bool:
         """True when a printed span of the row stands within `reach` points of x0..x1."""
@@ -420,7 +416,7 @@ def _crowded(i: int, rows: Sequence[_Row]) -> bool:
 def _fill_in_blanks(rules: Iterable[Box], rows: Sequence[_Row]) -> None:
     """Write a blank where a rule is drawn under nothing: in a gap between spans, or under spaces inside one."""
     for rule in rules:
-        row = next((r for r in rows if -0.1 * r.size < rule.y0 - r.base < 0.4 * r.size), None)
+        row = next((r for r in rows if r.is_over(rule)), None)
         if row is None or not row.size < rule.x1 - rule.x0 < 15 * row.size:
             continue
         size = row.size
@@ -443,7 +439,7 @@ def _mark_overlines(rules: Iterable[Box], rows: Sequence[_Row]) -> None:
     A rule that underlines the row above is none.
     """
     for rule in rules:
-        under = any(-0.1 * r.size < rule.y0 - r.base < 0.4 * r.size and r.touches(rule.x0, rule.x1, 0.0) for r in rows)
+        under = any(r.is_over(rule) and r.touches(rule.x0, rule.x1, 0.0) for r in rows)
         if under:
             continue
         for row in rows:
@@ -451,7 +447,7 @@ def _mark_overlines(rules: Iterable[Box], rows: Sequence[_Row]) -> None:
                 row.overlined = True
 
 
-def is_border(rule: Box, drawings: Iterable[Box]) -> bool:
+def _is_border(rule: Box, drawings: Iterable[Box]) -> bool:
     """True when the rule is an edge of something drawn: a box, a table's grid."""
     return any(
         d.y0 - 2 <= rule.y0 <= d.y1 + 2 and (abs(d.x0 - rule.x0) < 3 or abs(d.x1 - rule.x1) < 3) for d in drawings
@@ -461,13 +457,12 @@ def is_border(rule: Box, drawings: Iterable[Box]) -> bool:
 def _fill_spaces(span: Span, rule: Box) -> Span | None:
     """The span with the run of spaces over the rule written as a blank; None when the rule underlines words."""
     runs = [(m.start(), m.end()) for m in re.finditer(r"[ \u00a0]{3,}", span.text)]
-    if not runs or not span.text:
+    if not runs:
         return None
     unit = (span.x1 - span.x0) / len(span.text)
     middle = (rule.x0 + rule.x1) / 2
     start, end = min(runs, key=lambda run: abs(span.x0 + unit * (run[0] + run[1]) / 2 - middle))
-    text = f"{span.text[:start]} {BLANK} {span.text[end:]}"
-    return Span(span.x0, span.y0, span.x1, span.y1, span.base, span.size, span.font, text)
+    return replace(span, text=f"{span.text[:start]} {BLANK} {span.text[end:]}")
 
 
 def _line(page: int, row: _Row, crowded: bool) -> Line:

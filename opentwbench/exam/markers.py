@@ -12,9 +12,9 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from opentwbench.exam.glyphs import MARKERS
+from opentwbench.exam.glyphs import MARKER_GLYPHS, MARKERS, half_width
 from opentwbench.exam.layout import Line, Page, Span
-from opentwbench.exam.model import LETTERS, Box
+from opentwbench.exam.model import Box
 from opentwbench.exam.reading import is_wide
 
 FEWEST = 4
@@ -43,7 +43,8 @@ def layout_of(lines: Sequence[Line], pages: Sequence[Page]) -> str | None:
     layout, count = counts.most_common(1)[0] if counts else (PRIVATE_USE, 0)
     if count >= FEWEST:
         return layout
-    placed = sum(len(_pictures_on(line, by_page)) for by_page in [_by_number(pages)] for line in lines)
+    images = images_by_page(pages)
+    placed = sum(len(pictures_on(line, images)) for line in lines)
     return PICTURES if placed >= FEWEST else None
 
 
@@ -54,8 +55,8 @@ def lift(lines: Sequence[Line], layout: str, pages: Sequence[Page]) -> list[Line
     if layout == PRIVATE_USE:
         return list(lines)
     if layout == PICTURES:
-        by_page = _by_number(pages)
-        return [_with_pictures(line, _pictures_on(line, by_page)) for line in lines]
+        images = images_by_page(pages)
+        return [_with_pictures(line, pictures_on(line, images)) for line in lines]
     return [_lift_text(line, _TEXT_MARKERS[layout]) for line in lines]
 
 
@@ -65,23 +66,24 @@ def _lift_text(line: Line, pattern: re.Pattern[str]) -> Line:
         body = span.text.lstrip()
         match = pattern.match(body)
         if match and (i == 0 or gap_before(line, i) > 0.5 * line.size):
-            glyph = chr(0xE18C + LETTERS.index(half_width(match.group(1))))
+            glyph = MARKER_GLYPHS[half_width(match.group(1))]
             x0 = cut(span, len(span.text) - len(body)).x0
             span = replace(span, x0=x0, text=glyph + body[match.end() :])
         spans.append(span)
     return replace(line, spans=tuple(spans))
 
 
-def _by_number(pages: Sequence[Page]) -> dict[int, Page]:
-    return {page.number: page for page in pages}
+def images_by_page(pages: Sequence[Page]) -> dict[int, tuple[Box, ...]]:
+    """Page number -> the pictures placed on it."""
+    return {page.number: page.images for page in pages}
 
 
-def _pictures_on(line: Line, pages: Mapping[int, Page]) -> list[Box]:
+def pictures_on(line: Line, images: Mapping[int, Sequence[Box]]) -> list[Box]:
     """Pictures of a line's height that stand on the line, from left to right."""
     return sorted(
         (
             box
-            for box in pages[line.page].images
+            for box in images[line.page]
             if box.y1 - box.y0 < 1.6 * line.size and box.y0 < line.base - 0.2 * line.size < box.y1
         ),
         key=lambda box: box.x0,
@@ -89,15 +91,10 @@ def _pictures_on(line: Line, pages: Mapping[int, Page]) -> list[Box]:
 
 
 def _with_pictures(line: Line, boxes: Sequence[Box]) -> Line:
-    glyphs = [Span(b.x0, b.y0, b.x0 + 1, b.y1, line.base, line.size, "", chr(0xE18C)) for b in boxes]
+    glyphs = [Span(b.x0, b.y0, b.x0 + 1, b.y1, line.base, line.size, "", MARKER_GLYPHS["A"]) for b in boxes]
     pairs = [*zip(line.spans, line.shifts, strict=True), *((glyph, 0) for glyph in glyphs)]
     pairs.sort(key=lambda pair: pair[0].x0)
     return replace(line, spans=tuple(s for s, _ in pairs), shifts=tuple(shift for _, shift in pairs))
-
-
-def half_width(letter: str) -> str:
-    """A full-width letter as its half-width form."""
-    return chr(ord(letter) - 0xFEE0) if ord(letter) > 0xFF00 else letter
 
 
 def gap_before(line: Line, index: int) -> float:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 
 from opentwbench.exam.glyphs import MARKERS, NUMBER_GLYPHS
 from opentwbench.exam.layout import Line, Page, Span
-from opentwbench.exam.markers import cut
+from opentwbench.exam.markers import cut, images_by_page, pictures_on
 from opentwbench.exam.model import PaperRejected, RejectionReason
 
 MAX_QUESTIONS = 200
@@ -85,14 +85,10 @@ def write_pictured_numbers(lines: Sequence[Line], columns: Mapping[int, float], 
     """
     written: list[Line] = []
     count = 0
-    images = {page.number: page.images for page in pages}
+    images = images_by_page(pages)
     for line in lines:
         column = columns.get(line.page, columns[0])
-        here = [
-            box
-            for box in images.get(line.page, ())
-            if box.x1 < column and box.y1 - box.y0 < 1.6 * line.size and box.y0 < line.base - 0.2 * line.size < box.y1
-        ]
+        here = [box for box in pictures_on(line, images) if box.x1 < column]
         if len(here) == 1:
             count += 1
             box = here[0]

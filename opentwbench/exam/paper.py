@@ -19,8 +19,9 @@ from typing import Any
 
 from opentwbench.exam.corrections import rule
 from opentwbench.exam.filters import in_order, text_exclusions
+from opentwbench.exam.glyphs import half_width
 from opentwbench.exam.key_rows import compare, read_rows
-from opentwbench.exam.keys import half_width, read_key
+from opentwbench.exam.keys import read_key
 from opentwbench.exam.model import (
     Declared,
     Exclusion,

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from opentwbench.exam.figures import at, encloses, figures, grow
-from opentwbench.exam.glyphs import MARKERS, NUMBER_GLYPHS, normalise, unmapped
+from opentwbench.exam.glyphs import MARKER_GLYPHS, MARKERS, NUMBER_GLYPHS, normalise, unmapped
 from opentwbench.exam.layout import BLANK, Line, Page, Span, ambiguous_characters, read_pages
 from opentwbench.exam.markers import PICTURES, WIDEST_PICTURE, cut, layout_of, lift
 from opentwbench.exam.model import (
@@ -132,7 +132,7 @@ def read_questions(path: Path) -> QuestionPaper:
     return QuestionPaper(
         file=name,
         questions=tuple(_question(draft, ambiguous) for draft in drafts),
-        header=read_header([line for line in [*preamble, *before] if line.page == 1 or line in before]),
+        header=read_header([*(line for line in preamble if line.page == 1), *before]),
         layout=layout,
         pages=len(pages),
         declared_count=declared_count([*preamble, *before]),
@@ -152,7 +152,7 @@ class _Reader:
         self.layout = layout
         self.lines = lines
         self.pages = {page.number: page for page in pages}
-        self.size = Counter(line.size for line in lines).most_common(1)[0][0]
+        self.size = _type_size(lines)
         self.content_top: dict[int, float] = {}
         for line in lines:  # what is drawn above a page's first content line is the running header's box
             self.content_top.setdefault(line.page, line.base - line.size)
@@ -203,7 +203,7 @@ class _Reader:
                     if count == len(LETTERS):
                         raise self._reject(draft, "more pictured markers than letters")
                     draft.pictures.append(PicturedMarker(line.page, span.box, draft.q_no, LETTERS[count]))
-                    span = replace(span, text=chr(0xE18C + count))
+                    span = replace(span, text=MARKER_GLYPHS[LETTERS[count]])
                     count += 1
                 pieces.append((span, shift))
             lettered.append(pieces)
@@ -283,6 +283,11 @@ class _Reader:
         return areas
 
 
+def _type_size(lines: Sequence[Line]) -> float:
+    """The size that most lines of the part have."""
+    return Counter(line.size for line in lines).most_common(1)[0][0]
+
+
 def _rows_with_pages(draft: _Draft) -> list[tuple[str, int, int, list[Piece]]]:
     """(part, page, index, row) of every row of the question."""
     found = []
@@ -345,7 +350,7 @@ def _reject_pictured_text(
     """
     if layout != PICTURES:
         return
-    size = Counter(line.size for line in lines).most_common(1)[0][0]
+    size = _type_size(lines)
     first = lines[0].page
     for page in pages:
         for box in page.images if page.number >= first else ():
