@@ -8,12 +8,17 @@ the paper, section 3.2 (letters are never compared: option order varies across a
 
 from __future__ import annotations
 
+from array import array
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from hashlib import sha256
+from typing import Protocol
+
+import polars as pl
 
 from opentwbench.dataset.model import KeyFigures
-from opentwbench.exam.fingerprint import exact, fold_exact, fold_loose, item_id_of, loose
+from opentwbench.exam.fingerprint import exact_digest, fold_exact, fold_loose, item_id_of, of_folded
 from opentwbench.exam.model import Exclusion, IndexRow, PaperItem, PaperRecord
 
 RULINGS: frozenset[Exclusion] = frozenset(
@@ -53,6 +58,201 @@ def copies_of(row: IndexRow, record: PaperRecord, question_sha256: str, key_sha2
     return [Copy(row, question_sha256, key_sha256, item) for item in record.items] if record.accepted else []
 
 
+class Printed(Protocol):
+    """What grouping and the comparison of keys read of a printed question."""
+
+    @property
+    def q_no(self) -> int: ...
+    @property
+    def question(self) -> str: ...
+    @property
+    def options(self) -> Mapping[str, str]: ...
+    @property
+    def key(self) -> str | None: ...
+    @property
+    def exclusions(self) -> tuple[Exclusion, ...]: ...
+
+
+RULED, KEYED, UNUSABLE = 0, 1, 2
+"""What the key of a copy is: a ruling without a single answer, a single answer, or no option of a clean copy."""
+
+
+class _Names:
+    """Names by number, each kept once."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[str, int] = {}
+
+    def number(self, name: str) -> int:
+        return self._numbers.setdefault(name, len(self._numbers))
+
+    def all(self) -> list[str]:
+        return list(self._numbers)
+
+    def ranks(self) -> list[int]:
+        """Number -> place among the sorted names."""
+        names = self.all()
+        ranks = [0] * len(names)
+        for rank, number in enumerate(sorted(range(len(names)), key=names.__getitem__)):
+            ranks[number] = rank
+        return ranks
+
+
+_COLUMNS: dict[str, tuple[str, type[pl.DataType]]] = {
+    "scope": ("I", pl.UInt32),
+    "year": ("I", pl.UInt32),
+    "paper": ("I", pl.UInt32),
+    "q_no": ("I", pl.UInt32),
+    "pdf": ("I", pl.UInt32),
+    "exact": ("I", pl.UInt32),
+    "group": ("I", pl.UInt32),
+    "kind": ("B", pl.UInt8),
+    "letter": ("B", pl.UInt8),
+    "verdict": ("Q", pl.UInt64),
+}
+"""Column -> type while copies pass, type in the frame."""
+
+
+class Grouping:
+    """Printed questions grouped by loose fingerprint while they pass; digests and numbers are kept, no text.
+
+    A copy takes 38 bytes, a distinct text some 300. Two million copies of 255,854 questions fit in a few hundred
+    megabytes (bench/dedupe.py). A copy without a stem (a blank of a cloze) is not known by its text: blanks of one
+    passage may share their options and have different keys. Such copies group only when they are the same question of
+    the same PDF. Texts are folded once for each exact text: reprints are mostly verbatim, and folding is the cost.
+    """
+
+    def __init__(self) -> None:
+        self._columns = {name: array(code) for name, (code, _) in _COLUMNS.items()}
+        self._appends = tuple(column.append for column in self._columns.values())
+        self._scopes, self._papers, self._pdfs = _Names(), _Names(), _Names()
+        self._exact: dict[bytes, int] = {}
+        self._loose: dict[bytes, int] = {}
+        self._groups: dict[int | tuple[int, int, int], int] = {}
+        """Number of a loose fingerprint, or with PDF and question number for a blank -> number of its group."""
+        self._loose_of = array("I")
+        """Number of an exact text -> number of its loose fingerprint."""
+        self._stems = array("Q")
+        """Number of a loose fingerprint -> 64 bits of its folded stem's digest, 0 without a stem."""
+        self._said: list[str] = []
+        """Number of an exact text -> what the key of its first copy says, as printed."""
+        self._verdicts = array("Q")
+        """The same, folded for comparison, as 64 bits of a digest."""
+
+    def __len__(self) -> int:
+        return len(self._columns["group"])
+
+    def add(self, year: int, paper_id: str, pdf: str, item: Printed, scope: str = "") -> None:
+        """Take one copy: where it was printed, the content hash of its question PDF, the question itself."""
+        digest = exact_digest(item.question, item.options)
+        kind, said = _said(item)
+        text = self._exact.get(digest)
+        if text is None:
+            text = self._new_text(digest, item, kind, said)
+        verdict = self._verdicts[text] if said == self._said[text] else _verdict(kind, said, item, None)
+        paper, file, alike = self._papers.number(paper_id), self._pdfs.number(pdf), self._loose_of[text]
+        name = alike if item.question.strip() else (alike, file, item.q_no)
+        group = self._groups.setdefault(name, len(self._groups))
+        letter = ord(item.key) if kind == KEYED and item.key else 0
+        values = (self._scopes.number(scope), year, paper, item.q_no, file, text, group, kind, letter, verdict)
+        for append, value in zip(self._appends, values, strict=True):
+            append(value)
+
+    def _new_text(self, digest: bytes, item: Printed, kind: int, said: str) -> int:
+        folded = [fold_loose(text) for text in item.options.values()]
+        stem = fold_loose(item.question)
+        alike = bytes.fromhex(of_folded(stem, folded))
+        number = self._loose.get(alike)
+        if number is None:
+            number = self._loose[alike] = len(self._loose)
+            self._stems.append(_bits(stem) if stem else 0)
+        self._loose_of.append(number)
+        self._said.append(said)
+        self._verdicts.append(_verdict(kind, said, item, folded))
+        text = self._exact[digest] = len(self._exact)
+        return text
+
+    @property
+    def texts(self) -> int:
+        """Distinct texts (exact fingerprints)."""
+        return len(self._exact)
+
+    @property
+    def distinct(self) -> int:
+        """Distinct questions (groups)."""
+        return len(self._groups)
+
+    def frame(self) -> pl.DataFrame:
+        """One row a copy in order of year, paper and question: `copy` counts from 0 as they came, the rest as numbers.
+
+        `kind` is RULED, KEYED or UNUSABLE, `letter` the code of the key's letter (0 for none), `verdict` 64 bits of
+        what the key says folded for comparison: equal within a group means the same.
+        """
+        frame = pl.DataFrame(
+            {name: pl.Series(name, self._columns[name], dtype=_COLUMNS[name][1]) for name in _COLUMNS}
+        ).with_row_index("copy")
+        ranks = pl.Series(self._papers.ranks(), dtype=pl.UInt32)
+        return frame.with_columns(paper=ranks.gather(frame["paper"])).sort("year", "paper", "q_no", "copy")
+
+    def fingerprints(self) -> list[tuple[str, int]]:
+        """Group -> its loose fingerprint (64 hex digits; blanks of a cloze share one) and the digest of its stem."""
+        alike = [digest.hex() for digest in self._loose]
+        numbers = (name if isinstance(name, int) else name[0] for name in self._groups)
+        return [(alike[number], self._stems[number]) for number in numbers]
+
+    def names(self) -> list[str]:
+        """Group -> an id that no other group has: the loose fingerprint, for a blank hashed with its place."""
+        alike, pdfs = [digest.hex() for digest in self._loose], self._pdfs.all()
+        return [
+            alike[name]
+            if isinstance(name, int)
+            else sha256(f"{alike[name[0]]} {pdfs[name[1]]} {name[2]}".encode()).hexdigest()
+            for name in self._groups
+        ]
+
+    def exacts(self) -> list[str]:
+        """Number of an exact text -> its fingerprint, 64 hex digits."""
+        return [digest.hex() for digest in self._exact]
+
+    def scopes(self) -> list[str]:
+        """Number of a scope -> its name."""
+        return self._scopes.all()
+
+    def papers(self) -> list[str]:
+        """Number of a paper in the frame -> its id; numbers are in the order of ids."""
+        return sorted(self._papers.all())
+
+
+def _said(item: Printed) -> tuple[int, str]:
+    """What the official key says of a copy, as printed: its kind, and the answer's text or the ruling's name."""
+    for exclusion in item.exclusions:
+        if exclusion in RULINGS:
+            return RULED, exclusion.value
+    if item.key is not None and item.key in item.options:
+        return KEYED, item.options[item.key]
+    return (RULED if item.exclusions else UNUSABLE), f"unusable {item.key}"
+
+
+def _verdict(kind: int, said: str, item: Printed, folded: Sequence[str] | None) -> int:
+    """64 bits of what the key says, folded for comparison across copies (`answer`)."""
+    if kind != KEYED:
+        return _bits(f"{kind}\x1f{said}")
+    if folded is None:
+        folded = [fold_loose(text) for text in item.options.values()]
+    return _bits(f"{KEYED}\x1f{_answer(said, folded)}")
+
+
+def _answer(printed: str, folded: Sequence[str]) -> str:
+    """Loosely folded, so that a comma is no conflict; exactly, where that would make two options of the item equal
+    (questions about punctuation).
+    """
+    return fold_loose(printed) if len(set(folded)) == len(folded) else fold_exact(printed)
+
+
+def _bits(text: str) -> int:
+    return int.from_bytes(sha256(text.encode()).digest()[:8], "big")
+
+
 @dataclass(frozen=True, slots=True)
 class Group:
     """Copies of one question, the earliest sitting first, with the exact fingerprint of each."""
@@ -62,72 +262,51 @@ class Group:
     exacts: tuple[str, ...]
     papers: int
     """Index rows that print it. A row that prints it twice counts once."""
-
-    @property
-    def stem(self) -> str:
-        """The stem of the earliest copy, loosely folded."""
-        return fold_loose(self.copies[0].item.question)
+    kinds: tuple[int, ...]
+    """RULED, KEYED or UNUSABLE for each copy."""
+    verdicts: tuple[int, ...]
+    """What each copy's key says, folded, as 64 bits: equal within the group means the same."""
+    stem: int
+    """64 bits of the loosely folded stem's digest; 0 without a stem."""
 
 
 def group(copies: Iterable[Copy]) -> list[Group]:
-    """Copies of one subject grouped by loose fingerprint; groups and copies in order of their earliest place.
-
-    A copy without a stem (a blank of a cloze) is not known by its text: blanks of one passage may share their options
-    and have different keys. Such copies group only when they are the same question of the same PDF.
-    The loose fingerprint is computed once for each exact one: reprints are mostly verbatim, and folding is the cost.
-    """
-    loose_of: dict[str, str] = {}
-    members: dict[tuple[str, str, int], list[tuple[Copy, str]]] = {}
-    for copy in sorted(copies, key=lambda copy: copy.place):
-        item = copy.item
-        identity = exact(item.question, item.options)
-        fingerprint = loose_of.get(identity)
-        if fingerprint is None:
-            fingerprint = loose_of[identity] = loose(item.question, item.options)
-        blank = not item.question.strip()
-        name = (fingerprint, copy.question_sha256, item.q_no) if blank else (fingerprint, "", 0)
-        members.setdefault(name, []).append((copy, identity))
-    return [_group(fingerprint, pairs) for (fingerprint, _, _), pairs in members.items()]
+    """Copies of one subject grouped (`Grouping`); groups and copies in order of their earliest place."""
+    held, grouping = list(copies), Grouping()
+    for copy in held:
+        grouping.add(copy.row.year_roc, copy.row.paper_id, copy.question_sha256, copy.item)
+    members: dict[int, list[tuple[Copy, int, int, int]]] = {}
+    columns = grouping.frame().select("group", "copy", "exact", "kind", "verdict")
+    for number, place, text, kind, verdict in columns.iter_rows():
+        members.setdefault(number, []).append((held[place], text, kind, verdict))
+    exacts, names = grouping.exacts(), grouping.fingerprints()
+    return [_group(*names[number], parts, exacts) for number, parts in members.items()]
 
 
-def _group(fingerprint: str, pairs: list[tuple[Copy, str]]) -> Group:
-    copies = tuple(copy for copy, _ in pairs)
-    return Group(fingerprint, copies, tuple(exact for _, exact in pairs), len({copy.row.paper_id for copy in copies}))
+def _group(loose: str, stem: int, parts: list[tuple[Copy, int, int, int]], exacts: Sequence[str]) -> Group:
+    copies, texts, kinds, verdicts = zip(*parts, strict=True)
+    papers = len({copy.row.paper_id for copy in copies})
+    return Group(loose, copies, tuple(exacts[text] for text in texts), papers, kinds, verdicts, stem)
 
 
-def official_option(item: PaperItem) -> str | None:
+def official_option(item: Printed) -> str | None:
     """The text of the single official answer as printed; None when the key names no single answer.
 
     Raises ItemError when nothing excludes the item and its key is no option: such a copy may not go on.
     """
-    if not RULINGS.isdisjoint(item.exclusions):
-        return None
-    if item.key is not None and item.key in item.options:
-        return item.options[item.key]
-    if not item.exclusions:
+    kind, said = _said(item)
+    if kind == UNUSABLE:
         raise ItemError(f"question {item.q_no}: key {item.key!r} is no option of {''.join(item.options)}")
-    return None
+    return said if kind == KEYED else None
 
 
-def answer(item: PaperItem) -> str | None:
+def answer(item: Printed) -> str | None:
     """The single official answer folded for comparison across copies, None as in `official_option`.
 
-    Loosely folded, so that a comma is no conflict; exactly, where that would make two options of the item equal
-    (questions about punctuation).
+    Loosely folded, so that a comma is no conflict; exactly, where that would make two options of the item equal.
     """
     printed = official_option(item)
-    if printed is None:
-        return None
-    folded = [fold_loose(text) for text in item.options.values()]
-    return fold_loose(printed) if len(set(folded)) == len(folded) else fold_exact(printed)
-
-
-def _verdict(item: PaperItem, read: Callable[[PaperItem], str | None]) -> tuple[str, str]:
-    """What the official key says of a copy: a single answer's text (as `read` gives it), or the kind of ruling."""
-    if (text := read(item)) is not None:
-        return ("answer", text)
-    ruling = next((exclusion.value for exclusion in item.exclusions if exclusion in RULINGS), "unusable")
-    return (ruling, "" if ruling != "unusable" else item.key or "")
+    return None if printed is None else _answer(printed, [fold_loose(text) for text in item.options.values()])
 
 
 def keys_conflict(group: Group) -> bool:
@@ -135,12 +314,13 @@ def keys_conflict(group: Group) -> bool:
 
     Raises ItemError as `official_option` does, with the paper's name.
     """
-    try:
-        as_printed = {_verdict(copy.item, official_option) for copy in group.copies}
-    except ItemError as error:
-        raise ItemError(f"{' '.join(sorted({copy.row.paper_id for copy in group.copies}))}: {error}") from None
-    # Most groups agree to the letter; folding is the cost, so only the others are folded.
-    return len(as_printed) > 1 and len({_verdict(copy.item, answer) for copy in group.copies}) > 1
+    if UNUSABLE in group.kinds:
+        bad = group.copies[group.kinds.index(UNUSABLE)]
+        try:
+            official_option(bad.item)
+        except ItemError as error:
+            raise ItemError(f"{bad.row.paper_id}: {error}") from None
+    return len(set(group.verdicts)) > 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,39 +366,35 @@ def key_agreement(groups: Iterable[Group], subject_key: str) -> KeyAgreement:
     for each in groups:
         if len(each.copies) < 2:
             continue
-        keyed = _keyed(each.copies)
+        keyed = [place for place, kind in enumerate(each.kinds) if kind == KEYED]
         if keyed and len(keyed) < len(each.copies) and keys_conflict(each):
             overruled += 1
         if len(keyed) < 2:
             continue
-        agree = len({text for _, text in keyed}) == 1
+        agree = len({each.verdicts[place] for place in keyed}) == 1
         total[agree] += 1
-        if len({copy.question_sha256 for copy, _ in keyed}) > 1:
+        if len({each.copies[place].question_sha256 for place in keyed}) > 1:
             independent[agree] += 1
         if not agree:
-            keys = ((c.row.paper_id, c.item.q_no, c.item.key or "", text) for c, text in keyed)
-            disagreements.append(Disagreement(item_id_of(subject_key, each.exacts[0]), tuple(keys)))
+            keys = tuple(_key_of(each.copies[place]) for place in keyed)
+            disagreements.append(Disagreement(item_id_of(subject_key, each.exacts[0]), keys))
     return KeyAgreement(
         total.total(), total[True], independent.total(), independent[True], overruled, tuple(disagreements)
     )
 
 
-def _keyed(copies: Sequence[Copy]) -> list[tuple[Copy, str]]:
-    """The copies with a single official answer and its text; folded for comparison only where the printings differ."""
-    keyed = [(copy, text) for copy in copies if (text := official_option(copy.item)) is not None]
-    if len({text for _, text in keyed}) < 2:
-        return keyed
-    return [(copy, answer(copy.item) or "") for copy, _ in keyed]
+def _key_of(copy: Copy) -> tuple[str, int, str, str]:
+    return copy.row.paper_id, copy.item.q_no, copy.item.key or "", answer(copy.item) or ""
 
 
 def same_stem(groups: Iterable[Group]) -> list[tuple[Group, ...]]:
     """Groups that share their stem and differ in their options, reported apart: reprints with rewritten options, or a
     stem that many questions have. Items without a stem (cloze blanks) are left out.
     """
-    by_stem: dict[str, list[Group]] = defaultdict(list)
+    by_stem: dict[int, list[Group]] = defaultdict(list)
     for each in groups:
-        if stem := each.stem:
-            by_stem[stem].append(each)
+        if each.stem:
+            by_stem[each.stem].append(each)
     return [tuple(together) for together in by_stem.values() if len(together) > 1]
 
 

@@ -33,7 +33,13 @@ def fold_exact(text: str) -> str:
 
 def exact(question: str, options: Mapping[str, str]) -> str:
     """The exact fingerprint, 64 hex digits. Option letters and option order have no part in it."""
-    return of_folded(fold_exact(question), map(fold_exact, options.values()))
+    return exact_digest(question, options).hex()
+
+
+def exact_digest(question: str, options: Mapping[str, str]) -> bytes:
+    """The exact fingerprint as 32 bytes."""
+    texts = sorted(map(fold_exact, options.values()))
+    return sha256(_SEPARATOR.join([fold_exact(question), *texts]).encode()).digest()
 
 
 def loose(question: str, options: Mapping[str, str]) -> str:
