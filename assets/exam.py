@@ -8,6 +8,7 @@ stored without their partition (measured; docs/architecture.md, "Gating").
 import dagster as dg
 
 from assets import metadata
+from assets.index_metadata import of_index_version
 from opentwbench.exam.digests import parser_digest
 from opentwbench.exam.paper import parse_pairs
 from opentwbench.exam.release import settle_all, shared_counts
@@ -28,9 +29,10 @@ def ministry_index(
 ) -> dg.MaterializeResult:
     """The ministry's open-data index as last seen: typed rows, refused rows by reason, sitting years as partitions."""
     with ministry.open() as retriever:
-        index = products.write_index(store.open(), retriever.fetch_index().path.read_bytes())
+        data = retriever.fetch_index().path.read_bytes()
+    index, version = products.write_index(store.open(), data, ministry.max_vanished_share)
     context.instance.add_dynamic_partitions(str(exam_years.name), list(products.keyed_years(index)))
-    return dg.MaterializeResult(metadata=metadata.of_index(index))
+    return dg.MaterializeResult(metadata={**metadata.of_index(index), **of_index_version(version)})
 
 
 @dg.asset(

@@ -127,15 +127,9 @@ class Build:
         with self._resources["ministry"].open() as retriever:
             found = retriever.fetch_index()
             self.report.requests += retriever.counters.requests
-        if (
-            not self._store.exists(self._store.index_csv())
-            or self._store.read(self._store.index_csv()) != found.path.read_bytes()
-        ):
+        if not products.index_is_current(self._store, found.path.read_bytes()):
             self._materialize([ministry_index])
-        record = self._store.read_json_or_none(self._store.index_record())
-        if record is None:
-            self._materialize([ministry_index])
-            record = self._store.read_json(self._store.index_record())
+        record = self._store.read_json(self._store.index_record())
         self.report.refused_rows = list(record["problems"])
         return dict(record["years"])
 

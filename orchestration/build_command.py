@@ -1,7 +1,8 @@
 """`otb build exam`: arguments, progress and the report of a build.
 
 Exit statuses: 0 everything that has papers is published, 1 a fault of ours, 2 wrong arguments, 3 finished but something
-is withheld or does not close, 4 retrieval stopped or files are missing (run again; what is here is kept).
+is withheld or does not close, 4 retrieval stopped, files are missing, or the index lost more rows at once than is
+believed (run again; what is here is kept).
 """
 
 from __future__ import annotations
@@ -18,6 +19,9 @@ from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsed
 from rich.progress import Progress as Bars
 from rich.table import Table
 
+from opentwbench.exam.index import MAX_VANISHED_SHARE
+from orchestration import index_command
+
 if TYPE_CHECKING:
     from orchestration.build import BuildReport
 
@@ -27,7 +31,7 @@ STATUSES = (
     "Exit status: 0 every subject with papers is published; 1 a fault of the program; "
     "2 wrong arguments, or an index of another form; "
     "3 finished, but a subject is withheld or a sum does not close; "
-    "4 retrieval stopped or files failed: run again."
+    "4 retrieval stopped, files failed, or the index lost too many rows at once: look, and run again."
 )
 
 app = typer.Typer(help="Build what changed, through the same assets and checks as the UI.", no_args_is_help=True)
@@ -36,6 +40,9 @@ app = typer.Typer(help="Build what changed, through the same assets and checks a
 @app.callback()
 def _group() -> None:
     """Build what changed, through the same assets and checks as the UI."""
+
+
+app.command("index-history", epilog=index_command.STATUSES)(index_command.index_history)
 
 
 class BarProgress:
@@ -62,6 +69,9 @@ def exam(
     as_json: Annotated[bool, typer.Option("--json", help="The report as one JSON object on standard output.")] = False,
     delay: Annotated[float, typer.Option(min=0, help="Seconds between two requests.")] = 1.0,
     processes: Annotated[int, typer.Option(min=0, max=256, help="Parsing processes; 0: one a core.")] = 0,
+    max_vanished_share: Annotated[
+        float, typer.Option(min=0, max=1, help="Share of the index's keyed rows that may be gone at once.")
+    ] = MAX_VANISHED_SHARE,
     legal_benchmark: Annotated[str, typer.Option(help="tw-legal-benchmark-v2, to leave its items out.")] = "",
     tmmlu: Annotated[str, typer.Option(help="TMMLU+, to leave its items out.")] = "",
     maintainer: Annotated[str, typer.Option(help="JSONL of items that a maintainer excluded.")] = "",
@@ -72,7 +82,8 @@ def exam(
     for option, value in lists.items():
         if value and not Path(value).exists():
             _stop(USAGE, f"--{option.replace('_', '-')} {value}: there is no such file")
-    report = _run(source, store, tuple(year or ()), tuple(subject or ()), delay, processes, lists)
+    ministry = {"delay_seconds": delay, "jitter_seconds": delay / 2, "max_vanished_share": max_vanished_share}
+    report = _run(source, store, tuple(year or ()), tuple(subject or ()), ministry, processes, lists)
     if as_json:
         print(json.dumps(report.to_json(), ensure_ascii=False))
     else:
@@ -99,13 +110,13 @@ def _run(
     store: str,
     years: tuple[int, ...],
     subjects: tuple[str, ...],
-    delay: float,
+    ministry: dict[str, float],
     processes: int,
     lists: dict[str, str],
 ) -> BuildReport:
     from opentwbench.exam.cache import CacheBusyError
     from opentwbench.exam.exclusion_lists import ListError
-    from opentwbench.exam.index import IndexFormatError
+    from opentwbench.exam.index import IndexFormatError, IndexShrunkError
     from opentwbench.exam.mirror import MirrorError
     from opentwbench.exam.polite import RetrievalStopped
     from orchestration.build import Build, UnknownSelectionError
@@ -121,7 +132,7 @@ def _run(
                 source=source,
                 processes=processes,
                 lists=lists,
-                ministry={"delay_seconds": delay, "jitter_seconds": delay / 2},
+                ministry=ministry,
                 progress=BarProgress(bars),
             )
             return Build(configuration, recorded_instance()).run(years, subjects)
@@ -129,7 +140,7 @@ def _run(
         _stop(USAGE, str(error))
     except IndexFormatError as error:
         _stop(USAGE, f"{source}: {error}")
-    except (RetrievalStopped, CacheBusyError) as error:
+    except (RetrievalStopped, CacheBusyError, IndexShrunkError) as error:
         _stop(RETRIEVAL, str(error))
     except StoreUnusableError as error:
         _stop(USAGE, str(error))

@@ -22,7 +22,7 @@ from opentwbench.dataset.validators import BLOCKING_CHECKS, CompareRows, RowComp
 from opentwbench.exam.accounting import Accounting, over_all
 from opentwbench.exam.digests import code_digest, digest, merge, parser_digest
 from opentwbench.exam.exclusion_lists import Lists
-from opentwbench.exam.index import Index, read_index
+from opentwbench.exam.index import MAX_VANISHED_SHARE, Index, read_index
 from opentwbench.exam.items import NO_SUBJECT, ItemLineError
 from opentwbench.exam.items import from_line as item_from_line
 from opentwbench.exam.model import RejectionReason
@@ -40,6 +40,8 @@ from opentwbench.exam.release import (
 from opentwbench.exam.row_records import compare_rows
 from opentwbench.exam.sitting import RowRecord, from_line, row_of_line, to_line
 from opentwbench.exam.subjects import REGISTRY, Subject
+from resources import index_versions
+from resources.index_versions import IndexVersion
 from resources.store import Store, StoreError
 
 PUBLISHED, WITHHELD, NO_SOURCE, UNFINISHED = "published", "withheld", "no source", "unfinished"
@@ -49,17 +51,32 @@ PUBLISHED, WITHHELD, NO_SOURCE, UNFINISHED = "published", "withheld", "no source
 # -- the index --------------------------------------------------------------------------------------------------------
 
 
-def write_index(store: Store, data: bytes) -> Index:
-    """Keep the index last seen with its digests and counts; raises IndexFormatError before anything is written."""
+def write_index(
+    store: Store, data: bytes, max_vanished_share: float = MAX_VANISHED_SHARE
+) -> tuple[Index, IndexVersion]:
+    """Keep the index last seen with its digests and counts, and its version with the difference to the one before.
+
+    Raises IndexFormatError for what is no index and IndexShrunkError for one that lost more than a share of its keyed
+    rows, both before anything is changed.
+    """
     index = read_index(data, "index.csv")
+    version = index_versions.keep(store, data, index, max_vanished_share)
     store.write(store.index_csv(), data)
-    store.write_json(store.index_record(), index_record(index))
-    return index
+    store.write_json(store.index_record(), index_record(index, version))
+    return index, version
 
 
-def index_record(index: Index) -> dict[str, Any]:
+def index_is_current(store: Store, data: bytes) -> bool:
+    """Whether these bytes are the index last seen, with their record; the record is written last."""
+    record = store.read_json_or_none(store.index_record())
+    name = sha256(data).hexdigest()
+    return record is not None and record.get("sha256") == name == _hash_of(store, store.index_csv())
+
+
+def index_record(index: Index, version: IndexVersion) -> dict[str, Any]:
     """Digests and counts of an index; `years` are digests of the keyed rows, the ones that papers are made from."""
     return {
+        "sha256": version.sha256,
         "digest": index.digest(),
         "years": keyed_years(index),
         "counts": index.counts(),

@@ -11,6 +11,7 @@ from pathlib import Path
 import dagster as dg
 from pydantic import Field
 
+from opentwbench.exam.index import MAX_VANISHED_SHARE
 from opentwbench.exam.polite import Politeness
 from opentwbench.exam.retrieval import DAY, LIVE, Limits, Retriever
 
@@ -50,6 +51,12 @@ class MinistryResource(dg.ConfigurableResource):
     )
     max_pdf_bytes: int = Field(default=_LIMITS.max_pdf_bytes, ge=1, description="A larger paper is refused")
     max_index_bytes: int = Field(default=_LIMITS.max_index_bytes, ge=1, description="A larger index is refused")
+    max_vanished_share: float = Field(
+        default=MAX_VANISHED_SHARE,
+        ge=0,
+        le=1,
+        description="Share of the index's keyed rows that may be gone at once; more is an error",
+    )
     ca_bundle: str = Field(
         default="",
         description="PEM file trusted in addition to the system's certificates: the ministry's server leaves its "

@@ -23,6 +23,9 @@ from opentwbench.dataset.atomic import write_file
 NAME = re.compile(r"[a-z0-9]+(?:[-_][a-z0-9]+)*")
 """What a slug or check name may look like before it becomes part of a path."""
 
+SHA256 = re.compile(r"[0-9a-f]{64}")
+"""What a version of the index is called."""
+
 YEARS = range(1, 1000)
 """ROC years that can be a file name."""
 
@@ -63,6 +66,16 @@ class Store:
         """Digest and counts of the index last seen."""
         return "index/index.json"
 
+    def index_history(self) -> str:
+        """Every version of the index that was seen, one line each, oldest first."""
+        return "index/history.jsonl"
+
+    def index_version(self, sha256: str) -> str:
+        """One version of the index as it came, by the hash of its bytes."""
+        if not SHA256.fullmatch(sha256):
+            raise StoreError(f"{sha256[:100]!r} is no sha256 of an index")
+        return f"index/versions/{sha256}.csv"
+
     def papers(self, year_roc: int) -> str:
         """Parse records of one sitting year, one line an index row."""
         return f"papers/{_year(year_roc)}.jsonl"
@@ -83,6 +96,10 @@ class Store:
         """Folder of one subject's benchmark files."""
         return f"datasets/{_name(slug)}"
 
+    def removals(self, slug: str) -> str:
+        """Every item that ever left the data set, and why."""
+        return f"datasets/{_name(slug)}.removed.jsonl"
+
     def dataset_record(self, slug: str) -> str:
         """What the data set was made from: kept beside the folder, so that it never changes the folder's bytes."""
         return f"datasets/{_name(slug)}.json"
@@ -102,6 +119,10 @@ class Store:
     def release_suite(self) -> str:
         """The verdict of the row contract's suite over the whole release."""
         return "release/release_suite.json"
+
+    def key_attributions(self) -> str:
+        """What people found disagreements of keys to be: one line each, only added to."""
+        return "release/key_attributions.jsonl"
 
     # -- reading ----------------------------------------------------------------------------------------------------
 

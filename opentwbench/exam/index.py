@@ -57,6 +57,10 @@ MAX_CELL = 4_000
 MAX_SHOWN = 300
 """Characters of a bad row that a problem repeats."""
 
+MAX_VANISHED_SHARE = 0.2
+"""Share of the keyed rows that may be gone at once before an index is not believed. Chosen, not measured: the ministry
+adds sittings and hardly ever takes a row away, and an index that was cut short must not empty the data sets."""
+
 KEYED_KINDS = frozenset({PaperKind.MULTIPLE_CHOICE, PaperKind.MIXED})
 """The kinds of paper that publish a key. Source: the mirror's README (混合題 carry one for their second part)."""
 
@@ -93,6 +97,20 @@ class IndexFormatError(Exception):
         self.missing = missing
         self.unknown = unknown
         self.moved = moved
+
+
+class IndexShrunkError(Exception):
+    """So many keyed rows are gone at once that the index is not believed: the data sets would be emptied by it."""
+
+    def __init__(self, name: str, gone: int, before: int, limit: float) -> None:
+        super().__init__(
+            f"{name}: {gone} of {before} keyed rows ({gone / before:.1%}) are gone at once, more than the share of "
+            f"{limit:.1%} that is believed (max_vanished_share); nothing was changed. Look at the index, and raise the "
+            "share for one run if it is right"
+        )
+        self.gone = gone
+        self.before = before
+        self.limit = limit
 
 
 class Problem(StrEnum):
@@ -228,6 +246,20 @@ class Index:
         return {year: _digest(by_year[year]) for year in sorted(by_year)}
 
 
+class RowChange(NamedTuple):
+    """One row of a difference, ready to be shown or kept."""
+
+    change: str
+    """new, rekeyed, changed, vanished or refused."""
+    paper_id: str
+    """'' for a refused row whose question URL cannot be read."""
+    year_roc: int
+    """0 for a row that was never sound."""
+    subject_name: str
+    detail: str
+    """The columns that changed, or why the row is refused."""
+
+
 @dataclass(frozen=True, slots=True)
 class IndexDiff:
     """What changed between two indexes, by paper id. Pairs are (old row, new row)."""
@@ -240,6 +272,8 @@ class IndexDiff:
     vanished: tuple[IndexRow, ...]
     refused: tuple[IndexRow, ...] = field(default=())
     """Rows that were sound before and are refused now: still in the index, but not usable."""
+    problems: tuple[IndexProblem, ...] = field(default=())
+    """Refused rows of the new index that the old one did not refuse for the same reason and text."""
 
     @property
     def empty(self) -> bool:
@@ -261,6 +295,39 @@ class IndexDiff:
             "vanished": len(self.vanished),
             "refused": len(self.refused),
         }
+
+    def changes(self) -> tuple[RowChange, ...]:
+        """Every row that differs, by kind of change and paper id; also rows that were refused from the first."""
+        pairs = [("rekeyed", pair) for pair in self.rekeyed] + [("changed", pair) for pair in self.changed]
+        why = {problem.paper_id: _reason(problem) for problem in self.problems if problem.paper_id}
+        known = {row.paper_id for row in self.refused}
+        found = [_change("new", row) for row in self.new]
+        found += [_change(kind, new, ", ".join(_differing(old, new))) for kind, (old, new) in pairs]
+        found += [_change("vanished", row) for row in self.vanished]
+        found += [_change("refused", row, why.get(row.paper_id, "")) for row in self.refused]
+        found += [
+            RowChange("refused", problem.paper_id, 0, "", _reason(problem))
+            for problem in self.problems
+            if problem.paper_id not in known
+        ]
+        return tuple(sorted(found, key=lambda each: (CHANGES.index(each.change), each.paper_id, each.detail)))
+
+
+CHANGES = ("new", "rekeyed", "changed", "vanished", "refused")
+"""The kinds of a `RowChange` in their order."""
+
+
+def _change(kind: str, row: IndexRow, detail: str = "") -> RowChange:
+    return RowChange(kind, row.paper_id, row.year_roc, row.subject_name, detail)
+
+
+def _differing(old: IndexRow, new: IndexRow) -> list[str]:
+    cells = zip(COLUMNS, _values(old), _values(new), strict=True)
+    return [f"{column}: {before} → {after}" for column, before, after in cells if before != after]
+
+
+def _reason(problem: IndexProblem) -> str:
+    return f"line {problem.line}: {problem.problem.value}" + (f" ({problem.detail})" if problem.detail else "")
 
 
 def read_index(data: bytes, name: str) -> Index:
@@ -301,13 +368,29 @@ def diff(old: Index, new: Index) -> IndexDiff:
     refused_now = {problem.paper_id for problem in new.problems if problem.paper_id}
     pairs = [(before[key], row) for key, row in after.items() if key in before and before[key] != row]
     gone = [row for key, row in before.items() if key not in after]
+    refused_before = {(problem.paper_id, problem.problem, problem.text) for problem in old.problems}
     return IndexDiff(
         new=tuple(row for key, row in after.items() if key not in before),
         rekeyed=tuple(pair for pair in pairs if _rekeyed(*pair)),
         changed=tuple(pair for pair in pairs if not _rekeyed(*pair)),
         vanished=tuple(row for row in gone if row.paper_id not in refused_now),
         refused=tuple(row for row in gone if row.paper_id in refused_now),
+        problems=tuple(p for p in new.problems if (p.paper_id, p.problem, p.text) not in refused_before),
     )
+
+
+def check_not_shrunk(old: Index, new: Index, limit: float) -> None:
+    """Refuse an index that lost more than a share of the keyed rows that the one before had.
+
+    A row is lost when its paper id is no keyed row any more, whether it vanished, is refused or became another kind.
+    `limit` is a share between 0 and 1; 1 believes everything. Raises IndexShrunkError, ValueError for another limit.
+    """
+    if not 0 <= limit <= 1:
+        raise ValueError(f"a share lies between 0 and 1, not {limit}")
+    before = {row.paper_id for row in old.keyed()}
+    gone = len(before - {row.paper_id for row in new.keyed()})
+    if gone > limit * len(before):
+        raise IndexShrunkError(new.name, gone, len(before), limit)
 
 
 def _rekeyed(old: IndexRow, new: IndexRow) -> bool:

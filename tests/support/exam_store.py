@@ -18,8 +18,11 @@ SAMPLE_SUBJECTS = (
 """The subjects that the sample ministry has papers of."""
 
 
+NO_PRODUCT = ("cache/", "index/history.jsonl")
+
+
 def products(store: Path) -> dict[str, bytes]:
-    """Every product of a store by its relative name; the cache is none."""
+    """Every product of a store by its relative name; the cache is none, and the index's history holds clock times."""
     files = (file for file in store.rglob("*") if file.is_file())
     named = {file.relative_to(store).as_posix(): file for file in files}
-    return {name: file.read_bytes() for name, file in sorted(named.items()) if not name.startswith("cache/")}
+    return {name: file.read_bytes() for name, file in sorted(named.items()) if not name.startswith(NO_PRODUCT)}
