@@ -14,6 +14,7 @@ from opentwbench.dataset.manifest import Written
 from opentwbench.dataset.publication import Published
 from opentwbench.exam.accounting import Accounting
 from opentwbench.exam.index import Index
+from opentwbench.exam.key_consistency import ATTRIBUTED, CONFLICT_COLUMNS, Consistency, conflict_rows, figure_rows
 from opentwbench.exam.tables import bar_chart, table
 from resources.exam_products import NO_SOURCE
 
@@ -123,6 +124,17 @@ def of_release(record: Mapping[str, Any]) -> Metadata:
         "subjects": dg.MetadataValue.md(table(("subject", "state", "items", "version", "against"), rows)),
         "rejections": dg.MetadataValue.md(rejections(record["rejected"])),
         "unassigned_subject_names": dg.MetadataValue.md(unassigned(record["matching"])),
+    }
+
+
+def of_consistency(found: Consistency) -> Metadata:
+    """How often reprints have the same official answer, and every disagreement with its copies (no texts)."""
+    return {
+        "key_agreement_rate": found.over_all.rate if found.over_all.rate is not None else NO_SOURCE,
+        "key_disagreements": len(found.conflicts),
+        "key_disagreements_to_settle": sum(each.standing != ATTRIBUTED for each in found.conflicts),
+        "key_consistency": dg.MetadataValue.md(table(("", "figure"), figure_rows(found))),
+        "disagreements": dg.MetadataValue.md(table(CONFLICT_COLUMNS, conflict_rows(found))),
     }
 
 

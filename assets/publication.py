@@ -11,6 +11,7 @@ from assets import metadata
 from assets.exam import subject_dataset
 from opentwbench.dataset.publication import PublicationRefused, publish
 from resources import exam_products as products
+from resources.key_attributions import key_consistency
 from resources.partitions import subjects
 from resources.publication import PublicationResource
 from resources.settings import ListSettings, StoreResource
@@ -42,7 +43,8 @@ def exam_release(store: StoreResource, target: PublicationResource, lists: ListS
     products.refresh_no_subject(place, lists.lists())
     record = products.release_record(place, target.open(place), lists.withdrawals())
     place.write_json(place.release(), record)
-    return dg.MaterializeResult(metadata=metadata.of_release(record))
+    agreement = metadata.of_consistency(key_consistency(place))
+    return dg.MaterializeResult(metadata={**metadata.of_release(record), **agreement})
 
 
 ASSETS = (subject_publication, exam_release)

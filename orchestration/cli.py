@@ -6,7 +6,14 @@ import os
 
 import typer
 
-from orchestration import audit_command, build_command, paper_commands, study_command, subject_commands
+from orchestration import (
+    audit_command,
+    build_command,
+    consistency_command,
+    paper_commands,
+    study_command,
+    subject_commands,
+)
 
 app = typer.Typer(
     name="otb",
@@ -17,6 +24,8 @@ app = typer.Typer(
 app.add_typer(build_command.app, name="build")
 app.add_typer(paper_commands.app, name="paper")
 app.add_typer(subject_commands.app, name="subject")
+study_command.app.command(epilog=consistency_command.STATUSES)(consistency_command.consistency)
+study_command.app.command()(consistency_command.attribute)
 app.add_typer(study_command.app, name="study")
 app.command(name="audit", epilog=audit_command.STATUSES)(audit_command.audit)
 

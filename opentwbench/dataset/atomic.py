@@ -14,7 +14,7 @@ import fcntl
 import os
 import shutil
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 _RENAME_EXCHANGE = 2  # linux/fs.h
@@ -69,6 +69,27 @@ def write_file(path: Path, data: bytes) -> None:
         aside = _aside(path)
         _remove(aside)
         _write_synced(aside, data)
+        aside.replace(path)
+        _sync_directory(path.parent)
+
+
+def append_line(path: Path, line: bytes, check: Callable[[bytes], object] = lambda held: None) -> None:
+    """Add one line at the end of a file that only grows, atomically: it holds the whole line afterwards, or none of it.
+
+    `check` is called with what the file holds, under the lock; what it raises leaves the file as it was. Raises
+    ValueError for a line that holds a line feed, or a file whose last line has none.
+    """
+    if b"\n" in line:
+        raise ValueError("a line feed inside the line")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with _locked(path.parent):
+        held = path.read_bytes() if path.exists() else b""
+        if held and not held.endswith(b"\n"):
+            raise ValueError(f"{path.name}: no line feed at the end; was it cut short?")
+        check(held)
+        aside = _aside(path)
+        _remove(aside)
+        _write_synced(aside, held + line + b"\n")
         aside.replace(path)
         _sync_directory(path.parent)
 
@@ -144,3 +165,23 @@ def _swap_in(folder: Path) -> None:
         aside.rename(folder)
     _sync_directory(folder.parent)
     _remove(retired)
+
+
+@contextlib.contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """A name aside to write one file to by any means; it takes the place of `path` when the block ends well.
+
+    For files too large to hold as bytes, and for writers that want a path. Nothing is replaced when the block raises.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with _locked(path.parent):
+        aside = _aside(path)
+        _remove(aside)
+        try:
+            yield aside
+            with aside.open("rb") as written:
+                os.fsync(written.fileno())
+            aside.replace(path)
+            _sync_directory(path.parent)
+        finally:
+            _remove(aside)

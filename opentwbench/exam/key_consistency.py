@@ -20,7 +20,7 @@ import polars as pl
 
 from opentwbench.dataset.contract import excerpt
 from opentwbench.exam.dedupe import KEYED, Grouping, answer
-from opentwbench.exam.items import ItemLineError, PrintedItem, from_line
+from opentwbench.exam.items import NO_SUBJECT, ItemLineError, PrintedItem, from_line
 from opentwbench.exam.model import PaperItem
 from opentwbench.exam.tables import table
 from opentwbench.statistics.intervals import Interval, wilson
@@ -309,7 +309,7 @@ class Consistency:
     over_all: Agreement
     """Groups over all subjects together: a question that two subjects print is one group."""
     within_subjects: Agreement
-    """Groups inside one subject, summed: what the cards of the subjects print."""
+    """Groups inside one subject, summed: what the cards print. Questions that no subject claims have no part in it."""
     conflicts: tuple[Conflict, ...]
     """Every group of `over_all` that disagrees, in order of its first copy."""
     same_stem: tuple[SameStem, ...]
@@ -368,6 +368,8 @@ def consistency_of(grouping: Grouping, lines: Lines, attributions: Mapping[str, 
     pdfs = frame.group_by("group").agg(pl.col("pdf").n_unique()).filter(pl.col("pdf") > 1)
     conflicts = _conflicts(grouping, frame, groups, lines, attributions)
     stems = _same_stem(grouping, frame)
+    claimed = [number for number, scope in enumerate(grouping.scopes()) if scope != NO_SUBJECT]
+    within = judged(frame.filter(pl.col("scope").is_in(claimed)), ("scope", "group"))
     named = {each.group for each in conflicts}
     return Consistency(
         printed=len(grouping),
@@ -375,7 +377,7 @@ def consistency_of(grouping: Grouping, lines: Lines, attributions: Mapping[str, 
         duplicate_groups=groups.height,
         independent_duplicates=pdfs.height,
         over_all=agreement(groups),
-        within_subjects=agreement(judged(frame, ("scope", "group"))),
+        within_subjects=agreement(within),
         conflicts=conflicts,
         same_stem=stems,
         unknown_attributions=tuple(sorted(set(attributions) - named)),
