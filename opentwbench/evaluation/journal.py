@@ -32,7 +32,7 @@ JOURNAL_NAME = "responses.jsonl"
 ADJUSTMENTS_NAME = "adjustments.json"
 LOCK_NAME = ".lock"
 
-RUN_ID = r"[a-z0-9][a-z0-9._-]{0,159}"
+RUN_ID = r"[a-z0-9][a-z0-9._-]{0,119}"
 """A run's id is the name of its folder, so it is no path and hides nothing."""
 
 MAX_LINE_BYTES = 1 << 25

@@ -1,0 +1,363 @@
+"""A run: every item of a set asked once a repeat, journalled before it counts, resumable at any moment.
+
+How: workers take questions off one stream and ask; one writer journals their responses in groups, with one sync for
+each group. A worker takes its next question when its last response is on the disk, so that a kill loses at most
+`concurrency` requests. What a journal already holds is passed over by identity (repeat, item id, request hash).
+What belongs here: which request is sent when, and when to stop. What does not: HTTP (client.py), files (journal.py),
+scores (scoring.py), and showing anything.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import time
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from opentwbench.evaluation.client import Client, Endpoint, EndpointStopped, Rates, body_bytes
+from opentwbench.evaluation.costs import Limit, Spending
+from opentwbench.evaluation.journal import (
+    RETRIED,
+    DigestSet,
+    Journal,
+    JournalError,
+    identity_digest,
+    read_adjustments,
+    read_responses,
+    write_adjustments,
+)
+from opentwbench.evaluation.model import AskedItem, ErrorClass, Response
+from opentwbench.evaluation.prompts import messages, option_order
+from opentwbench.evaluation.protocols import Protocol
+from opentwbench.evaluation.replies import Reply
+
+BREAKER = 20
+"""So many questions in a row that end in an error, each after all its retries, stop the run: the endpoint is broken,
+and the remaining thousands would cost time and money to learn it again."""
+
+NOT_THE_ENDPOINT = frozenset((ErrorClass.NONE, ErrorClass.CONTEXT_OVERFLOW))
+"""Outcomes that show an endpoint at work."""
+
+SKIPS_A_TURN = 512
+"""Questions passed over before other work gets its turn: a resumed run may begin with a quarter of a million."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What a run asks. `extra` goes into every request body (a grammar, a seed)."""
+
+    run_id: str
+    model: str
+    protocol: Protocol
+    items: Iterable[AskedItem]
+    repeats: int = 1
+    extra: Mapping[str, Any] = field(default_factory=dict)
+    rotations: bool = False
+    """The circular-option test: repeat k shows the options rotated by k places."""
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """One request, ready to be sent."""
+
+    item_id: str
+    repeat: int
+    option_order: str
+    body: Mapping[str, Any]
+    payload: bytes
+    request_hash: str
+
+    @property
+    def digest(self) -> bytes:
+        """Its identity inside the run."""
+        return identity_digest(self.repeat, self.item_id, self.request_hash)
+
+
+@dataclass(slots=True)
+class Tally:
+    """Where a run stands: counted as responses reach the disk. Read by whoever shows progress."""
+
+    total: int
+    """Questions of the run, over all repeats."""
+    done: int = 0
+    """Questions that have a final response, those of earlier starts included."""
+    skipped: int = 0
+    """Of these, the ones that an earlier start had answered."""
+    errors: Counter[ErrorClass] = field(default_factory=Counter)
+    """Responses of this start that ended in an error."""
+    spending: Spending = field(default_factory=Spending)
+    """Over all starts."""
+    under_way: int = 0
+    started: float = field(default_factory=time.monotonic)
+
+    @property
+    def rate(self) -> float:
+        """Questions answered a second since this start."""
+        return (self.done - self.skipped) / max(1e-9, time.monotonic() - self.started)
+
+    @property
+    def seconds_left(self) -> float | None:
+        """At this start's rate; None while nothing is answered."""
+        return (self.total - self.done) / self.rate if self.done > self.skipped else None
+
+
+@dataclass(frozen=True, slots=True)
+class RunOutcome:
+    """How a start of a run ended."""
+
+    asked: int
+    """Responses written by this start."""
+    skipped: int
+    errors: Mapping[ErrorClass, int]
+    stopped: str
+    """Why it ended before its last question; '' when it did not."""
+    dropped_lines: int
+    """Lines that a kill had cut (0 or 1)."""
+    adjustments: Mapping[str, str]
+    spending: Spending
+    attempts: int
+    """Requests sent by this start, retries included."""
+
+    @property
+    def complete(self) -> bool:
+        """Every question has a response that a resumed run would not ask again."""
+        return not self.stopped and not any(self.errors.get(error) for error in RETRIED)
+
+
+def rotated(order: str, places: int) -> str:
+    """An option order moved on by some places: 'ABCD' by one is 'BCDA'."""
+    places %= len(order)
+    return order[places:] + order[:places]
+
+
+def questions(plan: Plan) -> Iterator[Question]:
+    """Every question of a run in the order in which it is asked: repeat after repeat."""
+    fixed = {"model": plan.model, **plan.protocol.decoding(), **plan.extra}
+    for repeat in range(plan.repeats):
+        for item in plan.items:
+            order = option_order(item, plan.protocol)
+            if plan.rotations:
+                order = rotated(order, repeat)
+            body = {**fixed, "messages": messages(item, plan.protocol, order)}
+            payload = body_bytes(body)
+            yield Question(item.item_id, repeat, order, body, payload, hashlib.sha256(payload).hexdigest())
+
+
+def response_of(question: Question, plan: Plan, reply: Reply) -> Response:
+    """The record of one completed request."""
+    return Response(
+        run_id=plan.run_id,
+        repeat=question.repeat,
+        item_id=question.item_id,
+        request_hash=question.request_hash,
+        protocol_id=plan.protocol.protocol_id,
+        model=plan.model,
+        option_order=question.option_order,
+        content=reply.content,
+        reasoning=reply.reasoning,
+        finish_reason=reply.finish_reason,
+        prompt_tokens=reply.prompt_tokens,
+        completion_tokens=reply.completion_tokens,
+        reasoning_tokens=reply.reasoning_tokens,
+        latency_ms=round(reply.latency_ms, 3),
+        attempts=reply.attempts,
+        error=reply.error,
+        error_detail=reply.error_detail,
+        served_model=reply.served_model,
+    )
+
+
+class _Writer:
+    """Journals responses in groups, off the event loop: a sync takes milliseconds, in which replies keep coming in."""
+
+    def __init__(self, journal: Journal) -> None:
+        self.written = 0
+        self._journal = journal
+        self._waiting: list[tuple[Response, asyncio.Future[None]]] = []
+        self._some = asyncio.Event()
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="journal")
+        self._task = asyncio.create_task(self._work())
+
+    async def write(self, response: Response) -> None:
+        """Return when the response is on the disk; raises JournalError when it cannot get there."""
+        written: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting.append((response, written))
+        self._some.set()
+        await written
+
+    async def close(self) -> None:
+        """Write what is left and end."""
+        while self._waiting and not self._task.done():
+            await asyncio.sleep(0.001)
+        self._task.cancel()
+        await asyncio.gather(self._task, return_exceptions=True)
+        self._thread.shutdown()
+
+    async def _work(self) -> None:
+        loop = asyncio.get_running_loop()
+        while True:
+            await self._some.wait()
+            self._some.clear()
+            group, self._waiting = self._waiting, []
+            try:
+                await loop.run_in_executor(self._thread, self._journal.append_all, [each for each, _ in group])
+            except JournalError as error:
+                for _, written in group:
+                    if not written.done():
+                        written.set_exception(error)
+                continue
+            self.written += len(group)
+            for _, written in group:
+                if not written.done():
+                    written.set_result(None)
+
+
+class _Run:
+    """One start of a run at work."""
+
+    def __init__(
+        self, plan: Plan, client: Client, writer: _Writer, done: DigestSet, tally: Tally, limit: Limit
+    ) -> None:
+        self.plan, self.client, self.writer, self.tally = plan, client, writer, tally
+        self.stopped = ""
+        self._limit = limit
+        self._done = done
+        self._stream = questions(plan)
+        self._failing = 0
+        self._skips = 0
+
+    async def work(self) -> None:
+        """Ask one question after the other until none is left or the run stops."""
+        while not self.stopped:
+            question = await self._next()
+            if question is None:
+                return
+            self.tally.under_way += 1
+            try:
+                reply = await self.client.ask(question.body, question.payload)
+            except EndpointStopped as error:
+                self._stop(str(error), cut_short=True)
+                return
+            finally:
+                self.tally.under_way -= 1
+            response = response_of(question, self.plan, reply)
+            await self.writer.write(response)
+            self._count(response, question)
+
+    async def _next(self) -> Question | None:
+        for question in self._stream:
+            if question.digest in self._done:
+                self._skips += 1
+                if self._skips % SKIPS_A_TURN == 0:
+                    await asyncio.sleep(0)
+                continue
+            if reason := self._limit.reached(self.tally.spending, self.tally.under_way):
+                self._stop(f"spending stop: {reason}")
+                return None
+            return question
+        return None
+
+    def _count(self, response: Response, question: Question) -> None:
+        tally = self.tally
+        tally.spending.add(response, sum(len(each["content"]) for each in question.body["messages"]))
+        if response.error not in RETRIED:
+            tally.done += 1
+        if response.error:
+            tally.errors[response.error] += 1
+        self._failing = 0 if response.error in NOT_THE_ENDPOINT else self._failing + 1
+        if self._failing >= BREAKER:
+            said = f"{response.error.value}: {response.error_detail}"
+            reason = f"the last {self._failing} questions all ended in an error ({said}). The run can be resumed."
+            self._stop(reason, cut_short=True)
+
+    def _stop(self, reason: str, *, cut_short: bool = False) -> None:
+        self.stopped = self.stopped or reason
+        self.cut_short = self.cut_short or cut_short
+
+
+async def run(
+    plan: Plan,
+    folder: Path,
+    endpoint: Endpoint,
+    rates: Rates,
+    tally: Tally,
+    *,
+    limit: Limit | None = None,
+    retry_errors: bool = True,
+) -> RunOutcome:
+    """Ask what the journal in `folder` does not hold yet; `tally` shows the course.
+
+    Ends early, saying why in `RunOutcome.stopped`, when the endpoint refuses everything, when BREAKER questions in a
+    row end in an error, or when `limit` is reached; in the last case requests under way, being paid for, are awaited.
+    Cancelling it (an interrupt) keeps everything that was answered. Raises RunLocked and JournalError.
+    """
+    with Journal(folder) as journal:
+        done = _resume(folder, tally, retry_errors=retry_errors)
+        adjustments = _Recorded(folder)
+        async with Client(endpoint, rates, adjustments) as client:
+            writer = _Writer(journal)
+            at_work = _Run(plan, client, writer, done, tally, limit or Limit())
+            try:
+                await _work(at_work, rates.concurrency)
+            finally:
+                await writer.close()
+        return RunOutcome(
+            asked=writer.written,
+            skipped=tally.skipped,
+            errors=dict(tally.errors),
+            stopped=at_work.stopped,
+            dropped_lines=journal.dropped,
+            adjustments=dict(adjustments),
+            spending=tally.spending,
+            attempts=client.attempts,
+        )
+
+
+def _resume(folder: Path, tally: Tally, *, retry_errors: bool) -> DigestSet:
+    """What is answered already, and its cost. An error of RETRIED is asked again unless `retry_errors` is off."""
+    done = DigestSet()
+    for response in read_responses(folder):
+        tally.spending.add(response)
+        if not (retry_errors and response.error in RETRIED):
+            done.add(identity_digest(response.repeat, response.item_id, response.request_hash))
+    tally.done = tally.skipped = len(done)
+    tally.started = time.monotonic()
+    return done
+
+
+class _Recorded(dict[str, str]):
+    """The client's adjustments, each on the disk as soon as it is learnt."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(read_adjustments(folder))
+        self._folder = folder
+
+    def __setitem__(self, name: str, value: str) -> None:
+        super().__setitem__(name, value)
+        write_adjustments(self._folder, self)
+
+    def setdefault(self, name: str, value: str = "") -> str:
+        """dict's own would pass `__setitem__` by."""
+        if name not in self:
+            self[name] = value
+        return self[name]
+
+
+async def _work(run: _Run, workers: int) -> None:
+    """All workers to their end; a refusal or a fault of one ends the others at once."""
+    tasks = [asyncio.create_task(run.work()) for _ in range(workers)]
+    try:
+        while tasks and not run.cut_short:
+            ended, running = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+            for task in ended:
+                task.result()
+            tasks = list(running)
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
