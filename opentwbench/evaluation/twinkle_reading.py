@@ -39,17 +39,12 @@ def _after_reasoning(text: str) -> str:
     return text
 
 
-_BOXES = (("box", re.compile(r"\\{1,2}box{([A-Z])}")), ("boxed", re.compile(r"\\{1,2}boxed{([A-Z])}")))
-
-
 def twinkle_box(text: str) -> Read:
     """The first \\box{X} with one ASCII capital; only if there is none, the first \\boxed{X}."""
-    if "box" not in text:
-        return None
-    for rule, pattern in _BOXES:
-        found = pattern.search(text)
-        if found:
-            return found[1], rule
+    for rule, search in _BOXES:
+        letter = search(text)
+        if letter:
+            return letter, rule
     return None
 
 
@@ -91,6 +86,12 @@ def _matching(pattern: str, needs: str) -> Callable[[str], str | None]:
     return search
 
 
+# Twinkle asks for one or two backslashes; the letter is that of the last one.
+_BOXES: tuple[tuple[str, Callable[[str], str | None]], ...] = (
+    ("box", _matching(r"\\box{([A-Z])}", "\\box{")),
+    ("boxed", _matching(r"\\boxed{([A-Z])}", "\\boxed{")),
+)
+
 _PATTERN: tuple[tuple[str, Callable[[str], str | None]], ...] = (
     ("correct-answer-is", _matching(r"correct answer is:\n\n\n([A-Z]).", "correct answer is:\n\n\n")),
     ("correct-answer-is", _matching(r"correct answer is:\n\n([A-Z]).", "correct answer is:\n\n")),
@@ -131,11 +132,15 @@ _PATTERN: tuple[tuple[str, Callable[[str], str | None]], ...] = (
 first to match and are left out."""
 
 
+_WORDS = ("correct answer is", "答案", "應為:", "应为:", "選", "选")
+
+
 def twinkle_pattern(text: str) -> Read:
     """The letter of the first rule, in order, with a match anywhere; None for white space only."""
     if not text or text.isspace():
         return None
-    for rule, search in _PATTERN:
+    # Most replies hold none of the words that all but the last rules need.
+    for rule, search in _PATTERN if any(word in text for word in _WORDS) else _PATTERN[-2:]:
         letter = search(text)
         if letter:
             return letter, rule
