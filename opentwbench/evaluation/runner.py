@@ -225,6 +225,8 @@ class _Run:
     ) -> None:
         self.plan, self.client, self.writer, self.tally = plan, client, writer, tally
         self.stopped = ""
+        self.cut_short = False
+        """Whether requests under way are given up."""
         self._limit = limit
         self._done = done
         self._stream = questions(plan)
