@@ -1,0 +1,7 @@
+select
+    dataset,
+    item_id,
+    reason,
+    try_cast(date as date) as withdrawn_on,
+    evidence
+from {{ source('raw', 'withdrawals') }}
