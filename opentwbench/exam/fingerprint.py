@@ -119,7 +119,10 @@ _LAST_LATIN = "\u04ff"
 _DIGIT_GAP = re.compile(r"(?<=[0-9])\s+(?=[0-9])")
 _BLANK_DASHES = re.compile(r"-{2,}(?![\d-])|(?<![\d-])-{2,}")
 _WORD_DASH = re.compile(rf"(?:(?<=[{_HAN}])|(?<=[{_LATIN}]{{2}}))-(?=[{_HAN}]|[{_LATIN}]{{2}})")
-_RUN = re.compile(rf"[{_droppable()}]+")
+_MARKS = _droppable()
+_RUN = re.compile(rf"[{_MARKS}]+")
+_HAN_LETTER = "\u3400-\u4dbf\u4e00-\u9fa5"  # the part of _HAN that is letters throughout
+_BETWEEN_WORDS = re.compile(rf"(?:(?<=[{_HAN_LETTER}])|\A)[{_MARKS}]+(?=[{_HAN_LETTER}]|\Z)")
 _GAP = "\x00"  # stands for the space between two digits while all other white space goes
 
 
@@ -140,7 +143,8 @@ def fold_loose(text: str) -> str:
         text = "".join(text.split())
     if "-" in text:
         text = _WORD_DASH.sub("", _BLANK_DASHES.sub("", text))
-    return _RUN.sub(_fold_run, text)
+    # Most punctuation stands between Chinese words or at an end and goes; only the rest is judged one by one.
+    return _RUN.sub(_fold_run, _BETWEEN_WORDS.sub("", text))
 
 
 def _fold_run(match: re.Match[str]) -> str:

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import random
+import re
+import tracemalloc
+
 import pytest
 from support.copies import STEM, TEXTS, accepted, copy, item, rejected, row
 
+from opentwbench.exam import fingerprint
 from opentwbench.exam.dedupe import (
+    Grouping,
     ItemError,
     answer,
     copies_of,
@@ -167,3 +173,61 @@ def test_what_subjects_share_is_counted_once_a_subject() -> None:
 def test_a_rejected_paper_has_no_copies() -> None:
     assert copies_of(row(), rejected(), "q", "k") == []
     assert [each.item.q_no for each in copies_of(row(), accepted(item(1), item(2)), "q", "k")] == [1, 2]
+
+
+# ---- while copies pass ----------------------------------------------------------------------------------------------
+
+
+def test_grouping_while_they_pass_gives_the_groups_that_are_held() -> None:
+    copies = [
+        copy(item(q_no=n, stem=f"題{n % 3}", key="ABCD"[n % 4]), row(110 + n % 4), pdf=f"p{n}") for n in range(12)
+    ]
+    grouping = Grouping()
+    for each in copies:
+        grouping.add(each.row.year_roc, each.row.paper_id, each.question_sha256, each.item)
+    frame, names = grouping.frame(), grouping.fingerprints()
+    passed = {
+        names[number][0]: [copies[place] for place in rows["copy"]] for (number,), rows in frame.group_by("group")
+    }
+    assert passed == {each.loose: list(each.copies) for each in group(copies)}
+    assert (len(grouping), grouping.distinct, grouping.texts) == (12, 3, 3)
+    assert {loose: len(set(verdicts)) for loose, verdicts in ((g.loose, g.verdicts) for g in group(copies))} == {
+        name: frame.filter(frame["group"] == number)["verdict"].n_unique() for number, (name, _) in enumerate(names)
+    }
+    papers = grouping.papers()
+    assert [papers[number] for number in frame["paper"]] == [copies[place].row.paper_id for place in frame["copy"]]
+
+
+def test_no_text_is_kept_while_copies_pass() -> None:
+    def held(copies: int) -> int:
+        grouping = Grouping()
+        tracemalloc.start()
+        for n in range(copies):
+            # A new text object each time, as if read from a file.
+            stem = "".join(["下列何者為直轄市？" * 50, str(n % 10)])
+            grouping.add(110, f"paper-{n % 50}", f"pdf-{n % 50}", item(stem=stem))
+        size = tracemalloc.get_traced_memory()[0]
+        tracemalloc.stop()
+        return size
+
+    few, many = held(100), held(5_100)
+    assert (many - few) / 5_000 < 60  # bytes a copy; its stem alone takes a thousand
+
+
+def test_marks_between_words_are_judged_as_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    draw = random.Random(20261130)
+    signs = "甲乙䷀龥豈5 10-（）()，。、．.!'?aABμ+−①㈠°％%「」\u200b\u3000—～/\\*"
+    texts = ["".join(draw.choices(signs, k=draw.randrange(14))) for _ in range(20_000)]
+    folded = [fingerprint.fold_loose(text) for text in texts]
+    monkeypatch.setattr(fingerprint, "_BETWEEN_WORDS", re.compile(r"(?!)"))
+    assert [fingerprint.fold_loose(text) for text in texts] == folded
+    assert sum(text != fold for text, fold in zip(texts, folded, strict=True)) > 10_000  # it is put to the test
+
+
+def test_what_a_key_says_is_folded_like_the_answer() -> None:
+    # Copies that differ from the first one of their text, so that the answer is folded anew.
+    one, other = item(texts=("甲 乙", "丙", "丁", "戊")), item(texts=("甲  乙", "丙", "丁", "戊"))
+    (found,) = group(
+        [copy(one, row(110)), copy(other, row(111)), copy(item(texts=other.options.values(), key="B"), row(112))]
+    )  # type: ignore[arg-type]
+    assert found.exacts[0] == found.exacts[1] and found.verdicts[0] == found.verdicts[1] != found.verdicts[2]
