@@ -10,6 +10,7 @@ from orchestration import (
     audit_command,
     build_command,
     consistency_command,
+    extract_command,
     paper_commands,
     study_command,
     subject_commands,
@@ -28,6 +29,7 @@ study_command.app.command(epilog=consistency_command.STATUSES)(consistency_comma
 study_command.app.command()(consistency_command.attribute)
 app.add_typer(study_command.app, name="study")
 app.command(name="audit", epilog=audit_command.STATUSES)(audit_command.audit)
+app.command(name="extract", epilog=extract_command.STATUSES)(extract_command.extract)
 
 
 def quiet() -> None:
