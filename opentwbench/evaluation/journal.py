@@ -1,7 +1,8 @@
 """The journal of a run: every response as one line of responses.jsonl, on the disk before it counts.
 
-A run folder holds run.json (what the run is, written before the first request), responses.jsonl (the journal),
-adjustments.json (what the endpoint made the client leave out) and scores/. One process writes at a time.
+A run folder holds run.json and protocol.json (what the run is and how it asks, written before the first request),
+responses.jsonl (the journal), adjustments.json (what the endpoint made the client leave out) and scores/. One process
+writes at a time.
 A line is whole when it ends in a line feed. A kill can cut the last line alone: whoever opens the journal to write
 takes that line away and counts it; readers pass over it. Any other damage is an error that names the line.
 What does not belong here: asking a model, and judging a response.
@@ -24,10 +25,11 @@ from opentwbench.dataset.atomic import write_file
 from opentwbench.dataset.contract import excerpt
 from opentwbench.dataset.files import json_line, parse_json
 from opentwbench.dataset.manifest import json_bytes
-from opentwbench.dataset.model import DatasetError
 from opentwbench.evaluation.model import ErrorClass, Response, RunRecord
+from opentwbench.evaluation.protocols import Protocol
 
 RUN_NAME = "run.json"
+PROTOCOL_NAME = "protocol.json"
 JOURNAL_NAME = "responses.jsonl"
 ADJUSTMENTS_NAME = "adjustments.json"
 LOCK_NAME = ".lock"
@@ -305,15 +307,16 @@ def answered(folder: Path, *, retry_errors: bool = True) -> DigestSet:
     return done
 
 
-def write_run(folder: Path, record: RunRecord) -> None:
-    """Write run.json of a new run, or check that the run there is the same; `started` is that of the first start.
+def write_run(folder: Path, record: RunRecord, protocol: Protocol) -> None:
+    """Write run.json and protocol.json of a new run, or check that the run there is the same.
 
-    Raises JournalError naming the first field in which they differ: two runs never share a folder.
+    `started` and `client_version` stay those of the first start. Raises JournalError naming the first field in which they differ: two runs never share a folder.
     """
     if not re.fullmatch(RUN_ID, record.run_id):
         raise JournalError(f"{excerpt(record.run_id)}: no run id; it fits {RUN_ID}")
     if not (folder / RUN_NAME).exists():
         try:
+            write_file(folder / PROTOCOL_NAME, json_bytes(protocol.to_json()))
             write_file(folder / RUN_NAME, json_bytes(asdict(record)))
         except OSError as error:
             raise JournalError(f"{folder / RUN_NAME}: cannot be written: {error.strerror}") from None
@@ -335,8 +338,22 @@ def read_run(folder: Path) -> RunRecord:
         return RunRecord(**record)
     except OSError as error:
         raise JournalError(f"{path}: {error.strerror}") from None
-    except (TypeError, ValueError, DatasetError) as error:
+    except (TypeError, ValueError) as error:
         raise JournalError(f"{path}: {excerpt(str(error), 200)}") from None
+
+
+def read_protocol(folder: Path) -> Protocol:
+    """The protocol of a run; raises JournalError when protocol.json is none or not the one of run.json."""
+    path = folder / PROTOCOL_NAME
+    try:
+        protocol = Protocol.from_json(parse_json(path.read_text(encoding="utf-8"), path.name))
+    except OSError as error:
+        raise JournalError(f"{path}: {error.strerror}") from None
+    except (TypeError, ValueError) as error:
+        raise JournalError(f"{path}: {excerpt(str(error), 200)}") from None
+    if protocol.protocol_id != read_run(folder).protocol_id:
+        raise JournalError(f"{path}: not the protocol of {RUN_NAME}")
+    return protocol
 
 
 def read_adjustments(folder: Path) -> dict[str, str]:
@@ -346,7 +363,7 @@ def read_adjustments(folder: Path) -> dict[str, str]:
         return {}
     try:
         record: dict[str, Any] = parse_json(path.read_text(encoding="utf-8"), path.name)
-    except (OSError, ValueError, DatasetError) as error:
+    except (OSError, ValueError) as error:
         raise JournalError(f"{path}: {excerpt(str(error), 200)}") from None
     return {str(name): str(value) for name, value in record.items()}
 

@@ -59,6 +59,12 @@ class Plan:
     extra: Mapping[str, Any] = field(default_factory=dict)
     rotations: bool = False
     """The circular-option test: repeat k shows the options rotated by k places."""
+    protocol_id: str = field(init=False, default="")
+    """The protocol's id, hashed once: it stands in every response."""
+
+    def __post_init__(self) -> None:
+        """Fill in what is derived."""
+        object.__setattr__(self, "protocol_id", self.protocol.protocol_id)
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +161,7 @@ def response_of(question: Question, plan: Plan, reply: Reply) -> Response:
         repeat=question.repeat,
         item_id=question.item_id,
         request_hash=question.request_hash,
-        protocol_id=plan.protocol.protocol_id,
+        protocol_id=plan.protocol_id,
         model=plan.model,
         option_order=question.option_order,
         content=reply.content,
