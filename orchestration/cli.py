@@ -10,6 +10,7 @@ from orchestration import (
     audit_command,
     build_command,
     consistency_command,
+    evaluate_command,
     extract_command,
     paper_commands,
     study_command,
@@ -27,8 +28,10 @@ app.add_typer(paper_commands.app, name="paper")
 app.add_typer(subject_commands.app, name="subject")
 study_command.app.command(epilog=consistency_command.STATUSES)(consistency_command.consistency)
 study_command.app.command()(consistency_command.attribute)
+filter_audit_command.add_to(study_command.app)
 app.add_typer(study_command.app, name="study")
 app.command(name="audit", epilog=audit_command.STATUSES)(audit_command.audit)
+app.command(name="evaluate", epilog=evaluate_command.STATUSES)(evaluate_command.evaluate)
 app.command(name="extract", epilog=extract_command.STATUSES)(extract_command.extract)
 
 

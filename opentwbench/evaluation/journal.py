@@ -310,7 +310,8 @@ def answered(folder: Path, *, retry_errors: bool = True) -> DigestSet:
 def write_run(folder: Path, record: RunRecord, protocol: Protocol) -> None:
     """Write run.json and protocol.json of a new run, or check that the run there is the same.
 
-    `started` and `client_version` stay those of the first start. Raises JournalError naming the first field in which they differ: two runs never share a folder.
+    `started` and `client_version` stay those of the first start. Raises JournalError naming the first field in which
+    they differ: two runs never share a folder.
     """
     if not re.fullmatch(RUN_ID, record.run_id):
         raise JournalError(f"{excerpt(record.run_id)}: no run id; it fits {RUN_ID}")

@@ -1,0 +1,420 @@
+"""`otb evaluate`: ask a model every item, resumably, and score it.
+
+What belongs here: arguments, the API key's way from its variable to the client, progress, the table, exit statuses.
+What does not: what is asked, journalled and scored (`opentwbench.evaluation`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Annotated, Any, NoReturn
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import BarColumn, MofNCompleteColumn, TaskID, TextColumn, TimeElapsedColumn
+from rich.progress import Progress as Bars
+from rich.table import Table
+
+from opentwbench.dataset.contract import excerpt
+from opentwbench.dataset.model import DatasetError
+from opentwbench.evaluation.client import Endpoint, EndpointError, Rates, Secret
+from opentwbench.evaluation.costs import Limit, Price, Spending
+from opentwbench.evaluation.items import ItemSet, Roster, item_file
+from opentwbench.evaluation.journal import JournalError, RunLocked, write_run
+from opentwbench.evaluation.model import Rate, RunRecord
+from opentwbench.evaluation.protocols import ProtocolError, find
+from opentwbench.evaluation.runner import Plan, RunOutcome, Tally, questions, run
+from opentwbench.evaluation.runs import BENCHMARKS, RunError, Wish, prepare, score, write_scores
+from opentwbench.evaluation.scoring import Summary, to_json
+from resources.store import Store, StoreError
+
+USAGE, UNFINISHED, STOPPED, INTERRUPTED = 2, 3, 4, 130
+
+STATUSES = (
+    "Exit status: 0 every question has its response; 1 a fault of the program; 2 wrong arguments, nothing to ask, or a "
+    "run that is not this one; 3 finished, but some questions ended in an error (the same command asks them again); "
+    "4 stopped early: key refused, endpoint broken, disk full or spending limit; 130 interrupted. "
+    "The same command continues a run and asks nothing twice."
+)
+
+PLAIN_SECONDS = 10.0
+"""Between two progress lines where there is no terminal."""
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """Everything that a run needs, checked."""
+
+    plan: Plan
+    record: RunRecord
+    items: ItemSet
+    roster: Roster
+    folder: Path
+    endpoint: Endpoint
+    rates: Rates
+    limit: Limit
+    price: Price
+    retry_errors: bool
+
+
+def evaluate(
+    model: Annotated[str, typer.Option(help="The model's name as the endpoint knows it.", show_default=False)] = "",
+    base_url: Annotated[
+        str, typer.Option(help="Endpoint up to and with /v1, e.g. http://127.0.0.1:8080/v1.", show_default=False)
+    ] = "",
+    api_key_env: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME", help="Environment variable that holds the API key; the key itself is no argument."
+        ),
+    ] = "",
+    protocol: Annotated[str, typer.Option(help="box (the published one) or pattern (Twinkle's bare prompt).")] = "box",
+    budget: Annotated[
+        int | None, typer.Option(help="Completion tokens; part of the protocol's id.", show_default=False)
+    ] = None,
+    items: Annotated[
+        list[Path] | None,
+        typer.Option(
+            help="Data-set folder or JSONL file; may be given several times. Default: what the store has published.",
+            show_default=False,
+        ),
+    ] = None,
+    subject: Annotated[
+        list[str] | None, typer.Option(help="Slug of a published subject; may be given several times. Default: all.")
+    ] = None,
+    sample: Annotated[
+        Path | None, typer.Option(help="Ask only the items of this list: one item id a line.", show_default=False)
+    ] = None,
+    store: Annotated[str, typer.Option(help="Folder of the store; runs are kept in its folder runs.")] = "store",
+    benchmark: Annotated[str, typer.Option(help=f"What is asked: {', '.join(BENCHMARKS)}.")] = "exam",
+    published: Annotated[
+        bool, typer.Option("--published", help="Also ask items withdrawn from the scored set.")
+    ] = False,
+    most: Annotated[int | None, typer.Option(min=1, help="Only the first so many items.", show_default=False)] = None,
+    repeats: Annotated[int, typer.Option(min=1, max=1000, help="How often each item is asked.")] = 1,
+    circular: Annotated[
+        bool,
+        typer.Option("--circular", help="Circular-option test: each item four times, its options moved on by one."),
+    ] = False,
+    concurrency: Annotated[int, typer.Option(min=1, max=4096, help="Most requests at a time.")] = 32,
+    fixed: Annotated[
+        bool, typer.Option("--fixed", help="Always that many, instead of adapting to 429 and timeouts.")
+    ] = False,
+    requests_per_minute: Annotated[float | None, typer.Option(min=0.01, show_default=False)] = None,
+    tokens_per_minute: Annotated[float | None, typer.Option(min=1, show_default=False)] = None,
+    timeout: Annotated[float, typer.Option(min=0.1, help="Seconds for one request.")] = 600.0,
+    attempts: Annotated[int, typer.Option(min=1, max=100, help="Attempts a question.")] = 6,
+    max_total_tokens: Annotated[
+        int | None, typer.Option(min=1, help="Spending stop: tokens of the whole run.", show_default=False)
+    ] = None,
+    max_cost: Annotated[
+        float | None, typer.Option(min=0, help="Spending stop: money of the whole run.", show_default=False)
+    ] = None,
+    prompt_price: Annotated[float, typer.Option(min=0, help="Money for a million prompt tokens.")] = 0.0,
+    completion_price: Annotated[float, typer.Option(min=0, help="Money for a million completion tokens.")] = 0.0,
+    request: Annotated[
+        str, typer.Option(metavar="JSON", help='Further request fields, e.g. {"seed": 1}. Part of the run.')
+    ] = "",
+    precision: Annotated[str, typer.Option(help="How the model is served: native, quantised or unknown.")] = "unknown",
+    note: Annotated[
+        list[str] | None, typer.Option(metavar="NAME=TEXT", help="Provenance to record: runtime, file, commit.")
+    ] = None,
+    run_id: Annotated[str, typer.Option(help="Name of the run. Default: derived from what is asked.")] = "",
+    keep_errors: Annotated[
+        bool, typer.Option("--keep-errors", help="Do not ask again what ended in an error in an earlier start.")
+    ] = False,
+    ca_file: Annotated[
+        Path | None, typer.Option(help="PEM file of certificates to trust beside the system's.", show_default=False)
+    ] = None,
+    insecure: Annotated[
+        bool, typer.Option("--insecure", help="Do not verify the endpoint's certificate. Recorded in the run.")
+    ] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Show what would be asked and its size; ask nothing.")
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="The outcome as one JSON object on standard output.")] = False,
+) -> None:
+    """Ask a model every item of the published data sets and score its replies. Starting again continues the run."""
+    notes = dict(_pair(each) for each in note or ())
+    if insecure:
+        notes["tls_verification"] = "off"
+    try:
+        wish = Wish(
+            model=model or _stop(USAGE, "--model is missing"),
+            protocol=find(protocol, budget),
+            benchmark=benchmark,
+            repeats=repeats,
+            extra=_object(request),
+            circular=circular,
+            serving_precision=precision,
+            notes=notes,
+            run_id=run_id,
+        )
+        endpoint = Endpoint(
+            base_url or _stop(USAGE, "--base-url is missing"),
+            secret=_secret(api_key_env),
+            timeout=timeout,
+            attempts=attempts,
+            verify_tls=not insecure,
+            ca_file=ca_file,
+        )
+        asked = _items(store, items or [], subject or [], sample, "published" if published else "scored", most)
+        roster = Roster(asked)
+        plan, record = prepare(wish, asked, roster)
+        price = Price(prompt_price, completion_price)
+    except (RunError, ProtocolError, EndpointError, DatasetError, StoreError, ValueError) as error:
+        _stop(USAGE, str(error))
+    rates = Rates(concurrency, not fixed, requests_per_minute, tokens_per_minute)
+    folder = runs_folder(store) / record.run_id
+    limit = Limit(max_total_tokens, max_cost)
+    job = Job(plan, record, asked, roster, folder, endpoint, rates, limit, price, not keep_errors)
+    if dry_run:
+        _show_plan(job)
+        raise typer.Exit(0)
+    raise typer.Exit(carry_out(job, as_json=as_json))
+
+
+def carry_out(job: Job, *, as_json: bool = False) -> int:
+    """Ask, score and report; returns the exit status."""
+    console = Console(stderr=True)
+    console.print(f"run {job.record.run_id}: {job.record.n_items:,} items x {job.record.repeats}", highlight=False)
+    tally = Tally(job.record.n_items * job.record.repeats, spending=Spending(job.price))
+    try:
+        write_run(job.folder, job.record, job.plan.protocol)
+        outcome, interrupted = asyncio.run(_ask(job, tally, console))
+    except RunLocked as error:
+        _stop(USAGE, str(error))
+    except JournalError as error:
+        _stop(STOPPED if tally.started and tally.done else USAGE, str(error))
+    except DatasetError as error:
+        _stop(STOPPED, f"the items changed under the run: {error}")
+    if outcome is None:
+        console.print(f"interrupted with {tally.done:,} of {tally.total:,} answered; the same command continues")
+        return INTERRUPTED
+    summary = score(job.folder, job.roster)
+    path = write_scores(job.folder, job.record, job.record.dataset_version, job.record.item_set, summary)
+    if as_json:
+        print(json.dumps(_report(job, outcome, summary), ensure_ascii=False))
+    else:
+        _print(job, outcome, summary, path, Console())
+    if interrupted:
+        return INTERRUPTED
+    return STOPPED if outcome.stopped else 0 if outcome.complete else UNFINISHED
+
+
+async def _ask(job: Job, tally: Tally, console: Console) -> tuple[RunOutcome | None, bool]:
+    """The run with its progress; None when it was interrupted."""
+    task = asyncio.create_task(
+        run(job.plan, job.folder, job.endpoint, job.rates, tally, limit=job.limit, retry_errors=job.retry_errors)
+    )
+    with _ends_on_signals(task), _progress(console, tally) as show:
+        while not task.done():
+            await asyncio.wait((task,), timeout=0.25)
+            show()
+    if task.cancelled():
+        return None, True
+    return task.result(), False
+
+
+@contextmanager
+def _ends_on_signals(task: asyncio.Task[RunOutcome]) -> Iterator[None]:
+    """SIGINT and SIGTERM end the run in order: what was answered is on the disk, what is under way is given up."""
+    loop = asyncio.get_running_loop()
+    signals = (signal.SIGINT, signal.SIGTERM)
+    for each in signals:
+        with suppress(NotImplementedError, RuntimeError, ValueError):  # not the main thread, or not this platform
+            loop.add_signal_handler(each, task.cancel)
+    try:
+        yield
+    finally:
+        for each in signals:
+            with suppress(NotImplementedError, RuntimeError, ValueError):
+                loop.remove_signal_handler(each)
+
+
+@contextmanager
+def _progress(console: Console, tally: Tally) -> Iterator[Any]:
+    """A bar on a terminal, a plain line now and then elsewhere."""
+    if not console.is_terminal:
+        last = [time.monotonic()]
+
+        def plain() -> None:
+            if time.monotonic() - last[0] >= PLAIN_SECONDS:
+                last[0] = time.monotonic()
+                print(_line(tally), file=sys.stderr, flush=True)
+
+        yield plain
+        return
+    columns = (BarColumn(), MofNCompleteColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
+    with Bars(*columns, console=console) as bars:
+        task: TaskID = bars.add_task("", total=tally.total)
+        yield lambda: bars.update(task, completed=tally.done, description=_rates(tally))
+
+
+def _line(tally: Tally) -> str:
+    return f"{tally.done:,} of {tally.total:,}, {_rates(tally)}"
+
+
+def _rates(tally: Tally) -> str:
+    left = tally.seconds_left
+    eta = "" if left is None else f", {_duration(left)} left"
+    errors = f", {tally.errors.total()} errors" if tally.errors else ""
+    money = f", {tally.spending.money:.2f} spent" if tally.spending.money else ""
+    return f"{tally.rate:.1f}/s{eta}{errors}{money}"
+
+
+def _duration(seconds: float) -> str:
+    minutes, rest = divmod(int(seconds), 60)
+    return f"{minutes // 60} h {minutes % 60:02d} min" if minutes >= 60 else f"{minutes} min {rest:02d} s"
+
+
+def runs_folder(store: str) -> Path:
+    """The folder of runs: in a local store, else the local folder 'runs', because a journal needs a disk that syncs."""
+    with suppress(StoreError):
+        found = Store(store)
+        if found.is_local:
+            return Path(store.removeprefix("file://")) / "runs"
+    return Path("runs")
+
+
+def _items(
+    store: str, paths: list[Path], slugs: list[str], sample: Path | None, item_set: str, most: int | None
+) -> ItemSet:
+    """What is asked: the given folders and files, else the published subjects of the store."""
+    chosen = frozenset(sample.read_text(encoding="utf-8").split()) if sample else None
+    if not paths:
+        paths = _published(store, slugs)
+    return ItemSet(tuple(item_file(path) for path in paths), item_set, chosen, most)
+
+
+def _published(store: str, slugs: list[str]) -> list[Path]:
+    place = Store(store)
+    if not place.is_local:
+        raise StoreError(f"{store}: fetch the data sets and name them with --items; a run needs them on a local disk")
+    root = Path(store.removeprefix("file://"))
+    found = sorted(
+        path for path in (root / "publications").glob("*") if path.is_dir() and not path.name.startswith(".")
+    )
+    if missing := sorted(set(slugs) - {path.name for path in found}):
+        raise StoreError(f"{missing[0]} is not published in {store}")
+    wanted = [path for path in found if not slugs or path.name in slugs]
+    if not wanted:
+        raise StoreError(f"nothing is published in {store}: otb build exam makes it, or name files with --items")
+    return wanted
+
+
+def _secret(name: str) -> Secret:
+    if not name:
+        return Secret("")
+    value = os.environ.get(name)
+    if not value:
+        raise EndpointError(f"the environment variable {excerpt(name)} is not set")
+    return Secret(value)
+
+
+def _pair(text: str) -> tuple[str, str]:
+    name, separator, value = text.partition("=")
+    if not separator or not name.strip():
+        _stop(USAGE, f"--note is NAME=TEXT, got {excerpt(text)}")
+    return name.strip()[:60], value.strip()[:500]
+
+
+def _object(text: str) -> dict[str, Any]:
+    if not text:
+        return {}
+    try:
+        value = json.loads(text)
+    except ValueError as error:
+        raise RunError(f"--request is no JSON: {error}") from None
+    if not isinstance(value, dict):
+        raise RunError("--request is no JSON object")
+    return value
+
+
+def _show_plan(job: Job) -> None:
+    """The first request as it would be sent, and how many there are."""
+    first = next(questions(job.plan))
+    characters = sum(len(each["content"]) for each in first.body["messages"])
+    print(json.dumps(first.body, ensure_ascii=False, indent=2))
+    print(f"run {job.record.run_id}, protocol {job.record.protocol_id}, data set {job.record.dataset_version}")
+    print(
+        f"{job.record.n_items:,} items x {job.record.repeats}; the first request has {len(first.payload):,} bytes"
+        f" and {characters:,} characters of prompt"
+    )
+
+
+def _report(job: Job, outcome: RunOutcome, summary: Summary) -> dict[str, Any]:
+    return {
+        "run": asdict(job.record),
+        "asked": outcome.asked,
+        "skipped": outcome.skipped,
+        "stopped": outcome.stopped,
+        "attempts": outcome.attempts,
+        "dropped_lines": outcome.dropped_lines,
+        "adjustments": dict(outcome.adjustments),
+        "spending": spending_json(outcome.spending),
+        "scores": to_json(summary),
+    }
+
+
+def spending_json(spending: Spending) -> Mapping[str, float | int]:
+    """Tokens and money as JSON values."""
+    return {
+        "responses": spending.responses,
+        "prompt_tokens": spending.prompt_tokens,
+        "completion_tokens": spending.completion_tokens,
+        "reasoning_tokens": spending.reasoning_tokens,
+        "estimated": spending.estimated,
+        "money": round(spending.money, 6),
+    }
+
+
+def _print(job: Job, outcome: RunOutcome, summary: Summary, path: Path, console: Console) -> None:
+    table = Table(title=f"{escape(excerpt(job.record.model))} · {job.record.protocol_id}", title_justify="left")
+    for column in ("method", "accuracy", "95 %", "macro", "parse rate", "on parsed"):
+        table.add_column(column)
+    for name, found in summary.methods.items():
+        mark = " *" if name == job.plan.protocol.extraction else ""
+        macro = "" if found.macro.value is None else f"{found.macro.value:.2%}"
+        interval = f"{found.micro.low:.2%}-{found.micro.high:.2%}"
+        table.add_row(name + mark, _share(found.micro), interval, macro, _share(found.parsed), _share(found.on_parsed))
+    console.print(table)
+    console.print("* ranks under this protocol")
+    errors = ", ".join(f"{count:,} {error.value}" for error, count in sorted(summary.errors.items())) or "none"
+    console.print(f"{summary.replies:,} replies; errors: {errors}; cut by the budget: {_share(summary.cap_hits)}")
+    spent = outcome.spending
+    estimated = f", {spent.estimated:,} responses estimated" if spent.estimated else ""
+    money = f", {spent.money:.2f} spent" if spent.money else ""
+    console.print(
+        f"tokens: {spent.prompt_tokens:,} prompt, {spent.completion_tokens:,} completion{estimated}{money}"
+        f"; {outcome.asked:,} asked, {outcome.skipped:,} answered before, {outcome.attempts:,} requests"
+    )
+    for name, new in outcome.adjustments.items():
+        what = f"sent as {escape(new)}" if new else "left out"
+        console.print(
+            f"[bold]the endpoint refused {escape(excerpt(name))}: {what}; the run differs from its protocol[/]"
+        )
+    if outcome.dropped_lines:
+        console.print("one line that a kill had cut was dropped from the journal and its question asked again")
+    if outcome.stopped:
+        console.print(f"[bold]stopped:[/] {escape(outcome.stopped)}")
+    console.print(f"{escape(str(path))}", soft_wrap=True)
+
+
+def _share(rate: Rate) -> str:
+    return "" if rate.value is None else f"{rate.value:.2%} of {rate.n:,}"
+
+
+def _stop(status: int, message: str) -> NoReturn:
+    print(f"otb evaluate: {message}", file=sys.stderr)
+    raise typer.Exit(status)
