@@ -12,6 +12,7 @@ from orchestration import (
     consistency_command,
     evaluate_command,
     extract_command,
+    filter_audit_command,
     paper_commands,
     study_command,
     subject_commands,

@@ -390,24 +390,25 @@ class Verdict:
         }
 
 
-def read_answers(text: str, entries: Sequence[Entry]) -> list[tuple[Ground, ...]]:
-    """The reader's answers, a line a question ('17 needs_figure follow_up'), in the order of the sheet.
+def read_answers(text: str, questions: int, *, partial: bool = False) -> dict[int, tuple[Ground, ...]]:
+    """The reader's answers to a sheet of `questions`, by number; a line each: '17 needs_figure foreign_stem'.
 
-    Raises AuditError for a number that is missing, repeated or not on the sheet, and for a word that is no ground.
+    Raises AuditError for a number that is repeated or not on the sheet, for a word that is no ground and, unless
+    `partial`, for a question without an answer.
     """
     found: dict[int, tuple[Ground, ...]] = {}
     for place, line in enumerate(text.splitlines(), start=1):
         number, *words = line.split() or [""]
-        if not number.isdecimal() or not 1 <= int(number) <= len(entries) or int(number) in found or not words:
+        if not number.isdecimal() or not 1 <= int(number) <= questions or int(number) in found or not words:
             raise AuditError(f"line {place}: not a new question of the sheet with its grounds: {excerpt(line)}")
         unknown = [word for word in words if word not in set(Ground)]
         if unknown:
             raise AuditError(f"line {place}: no ground: {excerpt(unknown[0])}")
         found[int(number)] = tuple(Ground(word) for word in dict.fromkeys(words))
-    missing = [number for number in range(1, len(entries) + 1) if number not in found]
-    if missing:
+    missing = [number for number in range(1, questions + 1) if number not in found]
+    if missing and not partial:
         raise AuditError(f"{len(missing)} questions without an answer, the first is {missing[0]}")
-    return [found[number] for number in range(1, len(entries) + 1)]
+    return found
 
 
 @dataclass(frozen=True, slots=True)
