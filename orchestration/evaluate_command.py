@@ -381,13 +381,15 @@ def spending_json(spending: Spending) -> Mapping[str, float | int]:
 
 def _print(job: Job, outcome: RunOutcome, summary: Summary, path: Path, console: Console) -> None:
     table = Table(title=f"{escape(excerpt(job.record.model))} · {job.record.protocol_id}", title_justify="left")
-    for column in ("method", "accuracy", "95 %", "macro", "parse rate", "on parsed"):
-        table.add_column(column)
+    for column in ("method", "correct", "accuracy", "95 %", "macro", "parsed", "on parsed"):
+        table.add_column(column, no_wrap=True)
     for name, found in summary.methods.items():
         mark = " *" if name == job.plan.protocol.extraction else ""
         macro = "" if found.macro.value is None else f"{found.macro.value:.2%}"
-        interval = f"{found.micro.low:.2%}-{found.micro.high:.2%}"
-        table.add_row(name + mark, _share(found.micro), interval, macro, _share(found.parsed), _share(found.on_parsed))
+        interval = f"{found.micro.low:.2%}-{found.micro.high:.2%}" if found.micro.n else ""
+        correct = f"{found.micro.hits:,}/{found.micro.n:,}"
+        shares = (_share(found.micro), interval, macro, _share(found.parsed), _share(found.on_parsed))
+        table.add_row(name + mark, correct, *shares)
     console.print(table)
     console.print("* ranks under this protocol")
     errors = ", ".join(f"{count:,} {error.value}" for error, count in sorted(summary.errors.items())) or "none"
@@ -412,7 +414,7 @@ def _print(job: Job, outcome: RunOutcome, summary: Summary, path: Path, console:
 
 
 def _share(rate: Rate) -> str:
-    return "" if rate.value is None else f"{rate.value:.2%} of {rate.n:,}"
+    return "" if rate.value is None else f"{rate.value:.2%}"
 
 
 def _stop(status: int, message: str) -> NoReturn:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import ssl
 import time
 from collections.abc import Iterable, Mapping, MutableMapping
@@ -302,5 +303,6 @@ async def _bounded(response: aiohttp.ClientResponse, most: int) -> bytes | None:
 def _transport_detail(error: Exception) -> str:
     """What went wrong without the host's name, which has no place in a record."""
     cause = error.os_error if isinstance(error, aiohttp.ClientConnectorError) else error
-    said = (cause.strerror if isinstance(cause, OSError) else None) or type(error).__name__
+    # Not its own text: asyncio writes the address into it.
+    said = os.strerror(cause.errno) if isinstance(cause, OSError) and cause.errno and cause.errno > 0 else "broken off"
     return excerpt(f"{type(error).__name__}: {said}", MAX_DETAIL - 1)

@@ -204,6 +204,10 @@ class _Writer:
         await asyncio.gather(self._task, return_exceptions=True)
         self._thread.shutdown()
 
+    def _append(self, group: list[Response]) -> None:
+        self._journal.append_all(group)
+        self.written += len(group)  # here, because a run that is given up no longer waits for its last group
+
     async def _work(self) -> None:
         loop = asyncio.get_running_loop()
         while True:
@@ -211,13 +215,12 @@ class _Writer:
             self._some.clear()
             group, self._waiting = self._waiting, []
             try:
-                await loop.run_in_executor(self._thread, self._journal.append_all, [each for each, _ in group])
+                await loop.run_in_executor(self._thread, self._append, [each for each, _ in group])
             except JournalError as error:
                 for _, written in group:
                     if not written.done():
                         written.set_exception(error)
                 continue
-            self.written += len(group)
             for _, written in group:
                 if not written.done():
                     written.set_result(None)
