@@ -78,7 +78,9 @@ select
     run_median as run_typical,
     subject_expected as subject_typical,
     case when run_cells >= {{ var('alarm_min_cells') }} then difference_run / run_scale end as z_for_model,
-    case when subject_cells >= {{ var('alarm_min_cells') }} then difference_subject / subject_scale end as z_for_subject,
+    case
+        when subject_cells >= {{ var('alarm_min_cells') }} then difference_subject / subject_scale
+    end as z_for_subject,
     coalesce(
         run_cells >= {{ var('alarm_min_cells') }}
         and abs(difference_run) >= {{ var('alarm_min_difference') }}

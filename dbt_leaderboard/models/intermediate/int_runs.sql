@@ -1,6 +1,7 @@
 -- A run with its protocol and what its stored responses cover. Of the runs of one cell of the board (model, benchmark,
--- protocol, serving precision) one is current: a complete one before one that still lacks items, then the latest. A run is complete when every
--- question has a response that a resumed run would not ask again (opentwbench/evaluation/journal.py, RETRIED).
+-- protocol, serving precision) one is current: a complete one before one that still lacks items, then the latest. A run
+-- is complete when every question has a response that a resumed run would not ask again (RETRIED in
+-- opentwbench/evaluation/journal.py).
 with covered as (
 
     select

@@ -1,4 +1,5 @@
--- One row a current run, repeat and item of the scored set: the facts under every score, for questions that no mart answers.
+-- One row a current run, repeat and item of the scored set: the facts under every score, for questions that no mart
+-- answers.
 select
     run_id,
     repeat,

@@ -1,4 +1,5 @@
--- One row a benchmark, protocol and item: how many complete runs pass it (in their first repeat), and what the others answered.
+-- One row a benchmark, protocol and item: how many complete runs pass it (in their first repeat), and what the others
+-- answered.
 -- Where most runs agree on another letter than the key, look at the key (`key_is_suspect`): at least 8 runs read, and
 -- the letter chosen most is not the key and has at least twice the key's votes.
 with votes as (

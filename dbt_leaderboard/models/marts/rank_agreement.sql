@@ -1,7 +1,8 @@
 -- Spearman's rho between two columns of the board, over all models, the top 20 of the first column (with ties at the
--- last place) and those above a threshold there. Columns are paired three ways: two extraction methods of the same runs,
--- two benchmarks under one protocol, two protocols on one benchmark. opentwbench/statistics/ranks.py states the
--- coefficient, with sources; a test compares the two. rho is null for fewer than three models or a column of equal scores.
+-- last place) and those above a threshold there. Columns are paired three ways: two extraction methods of the same
+-- runs, two benchmarks under one protocol, two protocols on one benchmark. opentwbench/statistics/ranks.py states the
+-- coefficient, with sources; a test compares the two. rho is null for fewer than three models or a column without any
+-- difference.
 with complete as (
 
     select * from {{ ref('leaderboard') }} where is_complete
