@@ -132,6 +132,8 @@ def swap_in(warehouse: Path, made_from: Mapping[str, str]) -> Swapped:
 
 def _copy_tables(built: Path, target: Path, made_from: Mapping[str, str]) -> dict[str, int]:
     counts: dict[str, int] = {}
+    # What a kill left of an earlier swap would be replayed into the fresh file.
+    target.with_name(f"{target.name}.wal").unlink(missing_ok=True)
     with _connection(target) as connection:
         connection.execute(f"ATTACH '{_quoted(built)}' AS built (READ_ONLY)")
         found = connection.execute(
