@@ -125,7 +125,7 @@ def _rounds(record: Record) -> list[str]:
         "## Rounds",
         "",
         "The kept strata were drawn anew in every round; each row is that round's draw, on the filters of its time.",
-        "Above, kept questions are those of the last round, removed ones those of all rounds.",
+        "A round of whose kept questions one has been removed since mended the rules and is left out above.",
         "",
         "| round | kept | judged | ought to have gone | of them |",
         "|---|---|---|---|---|",

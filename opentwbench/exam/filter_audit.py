@@ -551,7 +551,8 @@ class Figures:
 def figures(items: Sequence[Printed], record: Record) -> Figures:
     """The filters as they are now, judged by the draw of the last round and the verdicts that still hold.
 
-    Raises AuditError for a record without a round.
+    The kept questions of an earlier round are used too, unless one of them has left the kept side since: then the rules
+    were mended by that sample, and it would flatter them. Raises AuditError for a record without a round.
     """
     if not record.rounds:
         raise AuditError("no round has been read")
@@ -562,6 +563,7 @@ def figures(items: Sequence[Printed], record: Record) -> Figures:
     holding = {v.item: v for v in record.verdicts if not v.damage and current.get(v.item) == v.text}
     judged = {s: [holding[each.name] for each in members if each.name in holding] for s, members in drawn.items()}
     kept = (KEPT_HINT, KEPT_REST)
+    judged |= _kept_verdicts(population, record, holding, last.number)
 
     def over(hit: Callable[[Verdict], bool]) -> dict[str, Stratum]:
         return {s: Stratum(len(population[s]), len(judged[s]), sum(map(hit, judged[s]))) for s in kept}
@@ -582,6 +584,21 @@ def figures(items: Sequence[Printed], record: Record) -> Figures:
         planted=_planted(record),
         amended=sum(v.amended for v in record.verdicts),
     )
+
+
+def _kept_verdicts(
+    population: Mapping[str, Sequence[Printed]], record: Record, holding: Mapping[str, Verdict], last: int
+) -> dict[str, list[Verdict]]:
+    """The verdicts on each kept stratum of the last round and of every earlier round that mended nothing, by name."""
+    place = {each.name: stratum for stratum in (KEPT_HINT, KEPT_REST) for each in population[stratum]}
+    drawn = [v for v in record.verdicts if not v.damage and {KEPT_HINT, KEPT_REST} & set(v.strata)]
+    holds = [v for v in drawn if v.item in holding and holding[v.item].text == v.text]
+    mended = {v.round for v in holds if v.item not in place} - {last}
+    found = {v.item: v for v in holds if v.round not in mended and v.item in place}
+    return {
+        stratum: [verdict for name, verdict in sorted(found.items()) if place[name] == stratum]
+        for stratum in (KEPT_HINT, KEPT_REST)
+    }
 
 
 def _rule_figures(

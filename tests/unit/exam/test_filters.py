@@ -429,6 +429,10 @@ def test_swallowed_text_needs_length_and_imbalance(lengths: tuple[int, ...], exp
         ("」一句中，何者為譬喻？", True),
         ("。甲應負何責？", True),
         ("小計", True),
+        ("關於契約之解除，", True),
+        ("下列何者為「", True),
+        ("甲 12 5 8 乙 下列何者正確？", True),
+        ("10 20 35 55 某公司之存貨評價，何者正確？", True),
         ("甲乙", True),
         ("「天」字之部首為何？", False),
         ("（甲）與（乙）之差異為何？", False),
@@ -438,10 +442,31 @@ def test_swallowed_text_needs_length_and_imbalance(lengths: tuple[int, ...], exp
         ("……，下列何者可填入？", False),
         ("何者為真", False),
         ("x = ?", False),
+        ("12 人排成一列，共有幾種排法？", False),
+        ("100 年 3 月修正之法律，何者正確？", False),
+        ("甲 於 3 月 5 日 簽發支票，何者正確？", False),
+        ("下列何者為真：", False),
     ],
 )
 def test_displaced_stem_begins_mid_sentence_or_asks_nothing(stem: str, expected: bool) -> None:
     assert bool(fires(Exclusion.DISPLACED_STEM, stem)) is expected
+
+
+@pytest.mark.parametrize(
+    ("texts", "evidence"),
+    [
+        (("甲說", "乙說", "丙說", "丁說關於契約之解除，下列何者正確？"), "option D ends by asking"),
+        (("甲說", "乙說請問其效力為何？", "丙說", "丁說"), "option B ends by asking"),
+        (("第一", "第二", "第三", "第四有關時效之敘述，何者錯誤："), "option D ends by asking"),
+        # natives: options that are questions, a verse that asks, a question quoted in the middle
+        (("下列何者正確？", "何謂時效？", "為何中斷？", "如何計算？"), ""),
+        (("何處是歸程？", "長亭更短亭", "平林漠漠", "寒山一帶"), ""),
+        (("問當事人「請問貴姓？」後記明筆錄", "當庭宣示", "送達判決", "公告主文"), ""),
+        (("不論為何均應登記", "無須登記", "視情形登記", "登記後公告"), ""),
+    ],
+)
+def test_an_option_that_alone_ends_by_asking_took_in_a_stem(texts: tuple[str, ...], evidence: str) -> None:
+    assert fires(Exclusion.SWALLOWED_TEXT, "下列何者正確？", four(*texts)) == evidence
 
 
 def test_unmapped_glyph_names_the_code_point_wherever_it_stands() -> None:
