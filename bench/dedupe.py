@@ -172,8 +172,26 @@ def question(number: int) -> tuple[str, list[str], int]:
     return "".join(words), texts, draw[31] & 3
 
 
-def printings(part: Part) -> Iterator[tuple[int, Copy]]:
-    """(number of the question, copy) for everything one subject printed, sitting by sitting.
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """One printing before its text is made."""
+
+    number: int
+    row: IndexRow
+    pdf: str
+    q_no: int
+    luck: int
+    """Chooses the order of options and the noise; 0 for a first printing, which has neither."""
+    other: int
+    """1 where the official answer moves to the next option."""
+
+    def copy(self) -> Copy:
+        """The printing with its text."""
+        return Copy(self.row, self.pdf, self.pdf, _item(self.number, self.q_no, self.luck, self.other))
+
+
+def printings(part: Part) -> Iterator[Plan]:
+    """Everything that one subject printed, sitting by sitting.
 
     Every question once, then one reprint of each that has a conflict, then reprints of all, older ones more often.
     """
@@ -183,19 +201,18 @@ def printings(part: Part) -> Iterator[tuple[int, Copy]]:
         place = at - part.distinct
         if at % A_PAPER == 0 or place == 0:  # a reprint is never on the paper of its first printing
             row, pdf, paper = *_paper(part, paper), paper + 1
-        luck = int.from_bytes(sha256(b"%d %d" % (part.first, at)).digest()[:8], "big")
         if place < 0:
-            number = part.first + at
-        elif place < len(planted):
-            number = planted[place]
+            yield Plan(part.first + at, row, pdf, at % A_PAPER + 1, 0, 0)
+            continue
+        luck = int.from_bytes(sha256(b"%d %d" % (part.first, at)).digest()[:8], "big")
+        if place < len(planted):
+            yield Plan(planted[place], row, pdf, at % A_PAPER + 1, luck, 1)
         else:
-            number = part.first + (luck >> 40) % part.distinct * ((luck >> 16) % part.distinct) // part.distinct
-        other = 1 if 0 <= place < len(planted) else 0
-        yield number, Copy(row, pdf, pdf, _item(number, at % A_PAPER + 1, luck if place >= 0 else 0, other))
+            number = (luck >> 40) % part.distinct * ((luck >> 16) % part.distinct) // part.distinct
+            yield Plan(part.first + number, row, pdf, at % A_PAPER + 1, luck, 0)
 
 
 def _item(number: int, q_no: int, luck: int, other: int) -> PaperItem:
-    """A printing: `luck` chooses order and noise (0 for none), `other` moves the official answer."""
     stem, texts, right = question(number)
     order = _ORDERS[luck % 48] if luck % 48 < len(_ORDERS) else _ORDERS[0]
     if luck >> 8 & 3 == 3:
@@ -242,14 +259,15 @@ def _expect(what: str, found: object, planted: object) -> None:
 
 def making(size: int) -> dict[str, int]:
     """The questions alone."""
-    return {"printed": sum(1 for part in parts(size) for _ in printings(part))}
+    return {"printed": sum(len(plan.copy().item.options) for part in parts(size) for plan in printings(part)) // 4}
 
 
 def comparing(size: int) -> dict[str, int]:
     """One pass over all subjects: fingerprints, groups, keys; then the figures and every conflict."""
     corpus, grouping = parts(size), Grouping()
     for part in corpus:
-        for _, copy in printings(part):
+        for plan in printings(part):
+            copy = plan.copy()
             grouping.add(copy.row.year_roc, copy.row.paper_id, copy.question_sha256, copy.item, part.slug)
     found = consistency_of(grouping, lambda: _lines(corpus), {})
     distinct = sum(part.distinct for part in corpus)
@@ -282,9 +300,9 @@ def _lines(corpus: list[Part]) -> Iterator[tuple[str, bytes]]:
     """The stored lines of every printing; empty for questions without a conflict, because none of them is asked for."""
     for part in corpus:
         planted, subject = set(part.conflicts()), REGISTRY[part.slug]
-        for number, copy in printings(part):
-            line = to_line(subject_items(subject, [copy]).items[0]) if number in planted else b""
-            yield part.slug, line
+        for plan in printings(part):
+            wanted = plan.number in planted
+            yield part.slug, to_line(subject_items(subject, [plan.copy()]).items[0]) if wanted else b""
 
 
 def settling(size: int) -> dict[str, int]:
@@ -292,7 +310,7 @@ def settling(size: int) -> dict[str, int]:
     buckets: Counter[str] = Counter()
     largest = 0
     for part in parts(size):
-        settled = subject_items(REGISTRY[part.slug], (copy for _, copy in printings(part)))
+        settled = subject_items(REGISTRY[part.slug], (plan.copy() for plan in printings(part)))
         buckets.update(item.bucket for item in settled.items)
         largest = max(largest, part.printed)
         _expect(f"{part.slug} groups", settled.groups, part.distinct)
@@ -350,8 +368,7 @@ def main() -> int:
                 print(f"{work.__name__} {size:,}: {wrong}", file=sys.stderr)
                 return 1
             excess |= cost.mebibytes > MEMORY_MIB
-            # Making the questions is no part of the work; `comparing` makes them a second time to show its conflicts.
-            own = cost.cpu - bare.cpu * (2 if work is comparing else 1)
+            own = cost.cpu - bare.cpu  # making the questions is no part of the work
             each = own / size
             growth = each / first.setdefault(work.__name__, each)
             if options.json:

@@ -9,40 +9,51 @@ Sources: methodology page ("Questions already in tw-legal-benchmark-v2", matched
 
 from __future__ import annotations
 
-import csv
-import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
-import polars as pl
-
-from opentwbench.dataset.contract import MAX_TEXT, excerpt
 from opentwbench.dataset.model import DatasetError, ListFigures, Withdrawal
 from opentwbench.exam.fingerprint import loose
-from opentwbench.exam.glyphs import normalise
 from opentwbench.exam.model import Exclusion
+from opentwbench.exam.split_files import (
+    NOTES,
+    SET_ASIDE,
+    AuditError,
+    ColumnMap,
+    FoundFile,
+    Row,
+    list_files,
+    read_files,
+)
+from opentwbench.exam.tabular_files import FORMATS, Fault, FileRefused, Reason, read_json_lines
 
-MAX_LIST_BYTES = 1 << 30
-"""Bytes of one list file. TMMLU+ has 23,072 rows (the paper, section 2) and takes a few megabytes."""
+MAX_ROWS = 4_000_000
+"""Rows of one list, all its files together. TMMLU+ has 23,072 (the paper, section 2)."""
 
 LIST_EXCLUSIONS = (Exclusion.IN_LEGAL_BENCHMARK_V2, Exclusion.IN_TMMLU_PLUS)
 """The exclusions that a foreign list gives, in precedence order."""
 
-FORMATS = (".csv", ".jsonl", ".parquet")
+UNUSABLE = frozenset(
+    {
+        Reason.EMPTY_QUESTION,
+        Reason.TOO_FEW_OPTIONS,
+        Reason.TOO_MANY_OPTIONS,
+        Reason.NOT_TEXT,
+        Reason.TEXT_TOO_LONG,
+    }
+)
+"""Rows that are read and can match no item of ours: counted. Whatever else is wrong with a row stops: what it says is
+not known, and an item that it names would be published.
+"""
 
 
 class ListError(Exception):
     """A list that was configured and cannot be used. Names the file, the line and the reason."""
 
 
-@dataclass(frozen=True, slots=True)
-class Columns:
-    """Where a foreign list keeps a question: its column, and one column for each option (or a single list column)."""
-
-    question: str = "question"
-    options: tuple[str, ...] = ("A", "B", "C", "D")
+FOUR_OPTIONS = ColumnMap(options=("A", "B", "C", "D"), answer="")
+"""Where a foreign list keeps a question unless the caller says otherwise."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +66,7 @@ class ForeignList:
     fingerprints: frozenset[str] = frozenset()
     rows: int = 0
     unusable: int = 0
-    """Rows without a stem or without two options: counted, they can match nothing."""
+    """Rows that can match nothing (UNUSABLE), counted: without a stem, without two options, too long."""
 
     def figures(self) -> ListFigures:
         """The figures of a card."""
@@ -82,11 +93,12 @@ class Lists:
 NO_LISTS = Lists()
 
 
-def read_foreign_list(exclusion: Exclusion, path: Path | None, columns: Columns = Columns()) -> ForeignList:
+def read_foreign_list(exclusion: Exclusion, path: Path | None, columns: ColumnMap = FOUR_OPTIONS) -> ForeignList:
     """A foreign benchmark at `path`: a CSV, JSONL or Parquet file, or a folder of them (every split counts).
 
     Fingerprints are loose: the foreign list has other punctuation and white space habits. An absent path gives a list
-    that is not applied; a file that is there and cannot be read raises ListError.
+    that is not applied. Raises ListError naming file, row and reason for anything that is there and cannot be read
+    whole, for more than MAX_ROWS rows, and for a list of which no row can match an item.
     """
     if exclusion not in LIST_EXCLUSIONS:
         raise ValueError(f"{exclusion.value} is given by no list")
@@ -97,13 +109,16 @@ def read_foreign_list(exclusion: Exclusion, path: Path | None, columns: Columns 
         return ForeignList(exclusion, applied=False, detail=f"{path.name}: no {' '.join(FORMATS)} file there")
     found: set[str] = set()
     rows = unusable = 0
-    for row in (row for file in files for row in _read_rows(file, columns)):
+    for row in _rows(files, columns):
         rows += 1
-        question, options = _question_of(row, columns)
-        if question and len(options) > 1:
-            found.add(loose(question, options))
-        else:
+        if rows > MAX_ROWS:
+            raise ListError(f"{path.name}: more than {MAX_ROWS} rows")
+        if row is None:
             unusable += 1
+        else:
+            found.add(loose(row.question, row.options))
+    if not found:
+        raise ListError(f"{path.name}: none of {rows} rows has a question with options; are these the right columns?")
     detail = f"{rows} rows of {len(files)} files, {unusable} without a stem or options"
     return ForeignList(exclusion, True, detail, frozenset(found), rows, unusable)
 
@@ -117,95 +132,57 @@ def read_id_list(path: Path | None) -> dict[str, Withdrawal]:
     """
     if path is None:
         return {}
-    if not path.is_file():
+    if not path.exists():
         raise ListError(f"{path.name}: configured and not there")
     entries: dict[str, Withdrawal] = {}
-    for number, record in _read_json_lines(path):
-        try:
-            entry = Withdrawal.from_json(record)
-        except DatasetError as error:
-            raise ListError(f"{path.name} line {number}: {error}") from None
-        if entry.item_id in entries:
-            raise ListError(f"{path.name} line {number}: {entry.item_id} is listed twice")
-        entries[entry.item_id] = entry
+    try:
+        for number, record in read_json_lines(path.resolve()):
+            if isinstance(record, Fault):
+                if record.reason is not Reason.BLANK_LINE:
+                    raise ListError(f"{path.name} line {number}: {record.reason.value}: {record.detail}")
+                continue
+            entry = _entry(record, f"{path.name} line {number}")
+            if entry.item_id in entries:
+                raise ListError(f"{path.name} line {number}: {entry.item_id} is listed twice")
+            entries[entry.item_id] = entry
+    except FileRefused as refused:
+        raise ListError(f"{path.name}: {refused}") from None
     return entries
 
 
-def _files(path: Path) -> list[Path]:
-    if path.is_dir():
-        return sorted(file for file in path.rglob("*") if file.suffix in FORMATS and file.is_file())
-    return [path] if path.is_file() else []
-
-
-def _read_rows(path: Path, columns: Columns) -> Iterator[Mapping[str, Any]]:
-    if path.stat().st_size > MAX_LIST_BYTES:
-        raise ListError(f"{path.name}: larger than {MAX_LIST_BYTES} bytes")
-    wanted = [columns.question, *columns.options]
-    if path.suffix == ".csv":
-        yield from _read_csv(path, wanted)
-    elif path.suffix == ".jsonl":
-        for number, record in _read_json_lines(path):
-            _require(path, f" line {number}", record, wanted)
-            yield record
-    elif path.suffix == ".parquet":
-        yield from _read_parquet(path, wanted)
-    else:
-        raise ListError(f"{path.name}: not one of {' '.join(FORMATS)}")
-
-
-def _read_csv(path: Path, wanted: Iterable[str]) -> Iterator[Mapping[str, Any]]:
-    # No type inference: an option that reads 1 or None is a text.
-    with path.open(encoding="utf-8-sig", newline="") as file:
-        try:
-            reader = csv.DictReader(file)
-            _require(path, "", dict.fromkeys(reader.fieldnames or ()), wanted)
-            yield from reader
-        except (csv.Error, UnicodeDecodeError) as error:
-            raise ListError(f"{path.name}: {error}") from None
-
-
-def _read_json_lines(path: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
-    if path.stat().st_size > MAX_LIST_BYTES:
-        raise ListError(f"{path.name}: larger than {MAX_LIST_BYTES} bytes")
-    with path.open("rb") as file:
-        for number, line in enumerate(file, start=1):
-            if not line.strip():
-                continue
-            try:
-                record = json.loads(line)
-            except ValueError as error:
-                raise ListError(f"{path.name} line {number}: {error}") from None
-            if not isinstance(record, dict):
-                raise ListError(f"{path.name} line {number}: not a JSON object: {excerpt(record)}")
-            yield number, record
-
-
-def _read_parquet(path: Path, wanted: list[str]) -> Iterator[Mapping[str, Any]]:
+def _entry(record: Mapping[str, object], where: str) -> Withdrawal:
     try:
-        names = pl.scan_parquet(path).collect_schema().names()
-        _require(path, "", dict.fromkeys(names), wanted)
-        frame = pl.read_parquet(path, columns=wanted)
-    except (pl.exceptions.PolarsError, OSError) as error:
-        raise ListError(f"{path.name}: {excerpt(str(error), 200)}") from None
-    yield from frame.iter_rows(named=True)
+        return Withdrawal.from_json(record)
+    except DatasetError as error:
+        raise ListError(f"{where}: {error}") from None
 
 
-def _require(path: Path, where: str, record: Mapping[str, Any], wanted: Iterable[str]) -> None:
-    if missing := [column for column in wanted if column not in record]:
-        raise ListError(f"{path.name}{where}: no column {', '.join(missing)}; there are {excerpt(sorted(record), 200)}")
+def _files(path: Path) -> list[FoundFile]:
+    """The files of a list. The configured path may be a link; one below a folder is refused, not passed over."""
+    if not path.is_dir():
+        if path.exists() and path.suffix.lower() not in FORMATS:
+            raise ListError(f"{path.name}: not one of {' '.join(FORMATS)}")
+        return [FoundFile(path.resolve(), path.name)] if path.exists() else []
+    try:
+        found, aside = list_files(path)
+    except AuditError as error:
+        raise ListError(f"{path.name}: {error}") from None
+    for name, reason, detail in aside:
+        if reason not in SET_ASIDE:
+            raise ListError(f"{path.name}: {name}: {reason.value}: {detail}")
+    return found
 
 
-def _question_of(row: Mapping[str, Any], columns: Columns) -> tuple[str, dict[str, str]]:
-    """Stem and options of a row; a single option column that holds a list gives them all."""
-    values = [row[column] for column in columns.options]
-    if len(values) == 1 and isinstance(values[0], list):
-        values = values[0]
-    texts = [_text(value) for value in values]
-    return _text(row[columns.question]), {str(place): text for place, text in enumerate(texts) if text}
-
-
-def _text(value: object) -> str:
-    if value is None:
-        return ""
-    text = value if isinstance(value, str) else str(value)
-    return normalise(text[:MAX_TEXT])
+def _rows(files: list[FoundFile], columns: ColumnMap) -> Iterator[Row | None]:
+    """Every row, None for one that can match nothing."""
+    for file, rows in read_files(files, columns):
+        try:
+            for row in rows:
+                if isinstance(row, Row):
+                    yield row
+                elif row.reason in UNUSABLE:
+                    yield None
+                elif row.reason not in NOTES:
+                    raise ListError(f"{file.name} row {row.row}: {row.reason.value}: {row.detail}")
+        except FileRefused as refused:
+            raise ListError(f"{file.name}: {refused}") from None

@@ -7,30 +7,31 @@ Everything here comes from outside: sizes are bounded, links are not followed, n
 
 from __future__ import annotations
 
-import csv
-import io
-import json
 import os
 import re
-import stat
 import string
-from collections.abc import Generator, Iterator, Mapping, Sequence
-from contextlib import closing
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from fnmatch import fnmatchcase
+from functools import partial
 from pathlib import Path
-from tempfile import TemporaryDirectory
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, NamedTuple
 
 from opentwbench.dataset.contract import MAX_TEXT, excerpt
-from opentwbench.dataset.files import MAX_FILE_BYTES, MAX_LINE_BYTES, unique_keys
 from opentwbench.dataset.manifest import WITHDRAWN_NAME
 from opentwbench.exam.fingerprint import fold_exact
 from opentwbench.exam.glyphs import map_private_use, unmapped
-from opentwbench.exam.workers import Lost, run_isolated
+from opentwbench.exam.tabular_files import (
+    FORMATS,
+    Fault,
+    FileRefused,
+    Reason,
+    Record,
+    RecordRefused,
+    read_tables,
+)
 
-FORMATS = (".csv", ".jsonl", ".parquet")
 SIDECARS = (WITHDRAWN_NAME,)
 """Files of our own data-set folder that have a format of a split and hold no questions."""
 
@@ -41,43 +42,6 @@ MAX_SPLIT_NAME = 100
 MAX_OPTIONS = 26
 _LETTERS = string.ascii_uppercase
 _FULL_WIDTH = str.maketrans({chr(0xFEE0 + ord(c)): c for c in _LETTERS + _LETTERS.lower() + string.digits})
-
-
-class Reason(StrEnum):
-    """Why a file or a row is not compared as it stands. Closed; the groups below say what each one costs."""
-
-    SYMLINK = "symlink"
-    NOT_REGULAR = "not_regular"
-    UNREADABLE = "unreadable"
-    TOO_LARGE = "too_large"
-    NOT_UTF8 = "not_utf8"
-    MISSING_COLUMN = "missing_column"
-    REPEATED_COLUMN = "repeated_column"
-    SPLIT_AMBIGUOUS = "split_ambiguous"
-    CSV_BROKEN = "csv_broken"
-    PARQUET_BROKEN = "parquet_broken"
-    TOO_MANY_ROWS = "too_many_rows"
-
-    OTHER_FORMAT = "other_format"
-    SIDECAR = "sidecar"
-    MIRROR = "mirror"
-
-    NOT_JSON = "not_json"
-    LINE_TOO_LONG = "line_too_long"
-    CELL_COUNT = "cell_count"
-    BAD_ENCODING = "bad_encoding"
-    NOT_TEXT = "not_text"
-    TEXT_TOO_LONG = "text_too_long"
-    NO_SPLIT = "no_split"
-    EMPTY_QUESTION = "empty_question"
-    TOO_FEW_OPTIONS = "too_few_options"
-    TOO_MANY_OPTIONS = "too_many_options"
-
-    EMPTY_OPTION = "empty_option"
-    ANSWER_MISSING = "answer_missing"
-    ANSWER_OUT_OF_RANGE = "answer_out_of_range"
-    ANSWER_IS_EMPTY_OPTION = "answer_is_empty_option"
-    BLANK_LINE = "blank_line"
 
 
 SET_ASIDE = frozenset({Reason.OTHER_FORMAT, Reason.SIDECAR, Reason.MIRROR})
@@ -97,24 +61,6 @@ NOTES = frozenset(
 
 class AuditError(Exception):
     """A directory, a mapping of columns or a rule of splits that no audit can be made with."""
-
-
-class FileRefused(Exception):
-    """A whole file that is not compared."""
-
-    def __init__(self, reason: Reason, detail: str) -> None:
-        super().__init__(f"{reason.value}: {detail}")
-        self.reason = reason
-        self.detail = detail
-
-
-class _RowRefused(Exception):
-    """Cuts one row short; becomes a Fault."""
-
-    def __init__(self, reason: Reason, detail: str) -> None:
-        super().__init__(detail)
-        self.reason = reason
-        self.detail = detail
 
 
 class AnswerForm(StrEnum):
@@ -176,14 +122,6 @@ class Row(NamedTuple):
     """Letter -> text, empty ones left out."""
     letter: str
     """The key, one of `options`; '' when there is none to compare."""
-
-
-class Fault(NamedTuple):
-    """What is wrong with one row. A reason of NOTES leaves the row in; any other takes it out."""
-
-    row: int
-    reason: Reason
-    detail: str
 
 
 # ---- files ----------------------------------------------------------------------------------------------------------
@@ -288,15 +226,9 @@ def read_files(files: Sequence[FoundFile], columns: ColumnMap) -> Iterator[tuple
     Every row gives exactly one Row or one Fault that takes it out, and any notes before it. The iterator raises
     FileRefused, also after some rows: then nothing of the file may be used.
     """
-    with TemporaryDirectory(prefix="otb-audit-") as folder:
-        decoded = _decoded([file for file in files if _suffix(file) == ".parquet"], columns, Path(folder))
-        with closing(decoded):
-            for file in files:
-                # Decoders and files keep step, whether or not the caller asks for this file's rows.
-                outcome = next(decoded) if _suffix(file) == ".parquet" else None
-                yield file, _rows(file, outcome, columns)
-                if outcome is not None:
-                    outcome.path.unlink(missing_ok=True)
+    named = {file.path: file for file in files}
+    for path, records in read_tables([file.path for file in files], partial(_resolve, columns=columns)):
+        yield named[path], _rows(records, columns)
 
 
 def read_rows(file: FoundFile, columns: ColumnMap) -> Iterator[Row | Fault]:
@@ -305,42 +237,20 @@ def read_rows(file: FoundFile, columns: ColumnMap) -> Iterator[Row | Fault]:
         yield from rows
 
 
-def _suffix(file: FoundFile) -> str:
-    return file.path.suffix.lower()
-
-
-def _rows(file: FoundFile, decoded: _Decoded | None, columns: ColumnMap) -> Iterator[Row | Fault]:
-    if decoded is not None and decoded.reason is not None:
-        raise FileRefused(decoded.reason, decoded.detail)
-    with _open(file.path if decoded is None else decoded.path) as stream:
-        records = _read_csv(stream, columns) if _suffix(file) == ".csv" else _read_jsonl(stream, columns)
-        for number, record, wanted in records:
-            if isinstance(record, Fault):
-                yield record
-                continue
-            notes: list[Fault] = []
-            try:
-                row = _row(number, record, wanted, columns, notes)
-            except _RowRefused as refused:
-                yield Fault(number, refused.reason, refused.detail)
-                continue
-            yield from notes
-            yield row
-
-
-def _open(path: Path) -> BinaryIO:
-    """A regular file within bounds. Looked at after it is open, so that it cannot be exchanged in between."""
-    try:
-        handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
-    except OSError as error:
-        raise FileRefused(Reason.UNREADABLE, f"cannot be opened: {error.strerror}") from None
-    status = os.fstat(handle)
-    if not stat.S_ISREG(status.st_mode) or status.st_size > MAX_FILE_BYTES:
-        os.close(handle)
-        if not stat.S_ISREG(status.st_mode):
-            raise FileRefused(Reason.NOT_REGULAR, "no regular file")
-        raise FileRefused(Reason.TOO_LARGE, f"{status.st_size} bytes, more than the {MAX_FILE_BYTES} that are read")
-    return os.fdopen(handle, "rb")
+def _rows(records: Iterator[Record[_Wanted]], columns: ColumnMap) -> Iterator[Row | Fault]:
+    for number, record, wanted in records:
+        if isinstance(record, Fault):
+            yield record
+            continue
+        assert wanted is not None  # every record that is no fault was read under a header
+        notes: list[Fault] = []
+        try:
+            row = _row(number, record, wanted, columns, notes)
+        except RecordRefused as refused:
+            yield Fault(number, refused.reason, refused.detail)
+            continue
+        yield from notes
+        yield row
 
 
 @dataclass(frozen=True, slots=True)
@@ -356,9 +266,6 @@ class _Wanted:
 
     def names(self) -> list[str]:
         return [name for name in (self.question, *self.options, self.answer, self.split) if name]
-
-
-_Record = tuple[int, Mapping[str, Any] | Fault, _Wanted]
 
 
 def _resolve(names: Sequence[str], columns: ColumnMap) -> _Wanted:
@@ -410,18 +317,16 @@ def _there(names: Sequence[str]) -> str:
 
 
 def _row(number: int, record: Mapping[str, Any], wanted: _Wanted, columns: ColumnMap, notes: list[Fault]) -> Row:
-    """What a record says. Appends what is wrong and leaves it in to `notes`; raises _RowRefused for the rest."""
+    """What a record says. Appends what is wrong and leaves it in to `notes`; raises RecordRefused for the rest."""
     question = _text(record[wanted.question], wanted.question)
+    _demand_utf8(question)
     if not any(map(str.isalnum, question)):  # marks alone (a blank of a cloze) name no question
-        raise _RowRefused(Reason.EMPTY_QUESTION, "no letter or digit in its question")
+        raise RecordRefused(Reason.EMPTY_QUESTION, "no letter or digit in its question")
     every = {_LETTERS[place]: text for place, text in enumerate(_option_texts(record, wanted))}
     options = {letter: text for letter, text in every.items() if text.strip()}
     if len(options) < 2:
-        raise _RowRefused(Reason.TOO_FEW_OPTIONS, f"{len(options)} of {len(every)} options have text")
-    try:
-        "".join((question, *options.values())).encode()
-    except UnicodeEncodeError as error:
-        raise _RowRefused(Reason.BAD_ENCODING, f"not UTF-8 near {excerpt(error.object[: error.start][-20:])}") from None
+        raise RecordRefused(Reason.TOO_FEW_OPTIONS, f"{len(options)} of {len(every)} options have text")
+    _demand_utf8("".join(options.values()))
     split = _split(record, wanted)
     if len(options) < len(every):
         notes.append(Fault(number, Reason.EMPTY_OPTION, "".join(letter for letter in every if letter not in options)))
@@ -429,14 +334,23 @@ def _row(number: int, record: Mapping[str, Any], wanted: _Wanted, columns: Colum
     return Row(number, split, question, options, letter)
 
 
+def _demand_utf8(text: str) -> None:
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise RecordRefused(
+            Reason.BAD_ENCODING, f"not UTF-8 near {excerpt(error.object[: error.start][-20:])}"
+        ) from None
+
+
 def _option_texts(record: Mapping[str, Any], wanted: _Wanted) -> list[str]:
     values = [record[name] for name in wanted.options]
     if wanted.is_list:
         if not isinstance(values[0], list):
-            raise _RowRefused(Reason.NOT_TEXT, f"{excerpt(wanted.options[0])} is no list: {excerpt(values[0])}")
+            raise RecordRefused(Reason.NOT_TEXT, f"{excerpt(wanted.options[0])} is no list: {excerpt(values[0])}")
         values = values[0]
     if len(values) > MAX_OPTIONS:
-        raise _RowRefused(Reason.TOO_MANY_OPTIONS, f"{len(values)} options, more than {MAX_OPTIONS}")
+        raise RecordRefused(Reason.TOO_MANY_OPTIONS, f"{len(values)} options, more than {MAX_OPTIONS}")
     return [_text(value, "option") for value in values]
 
 
@@ -449,9 +363,9 @@ def _text(value: object, name: str) -> str:
     elif isinstance(value, (int, float)):
         text = str(value)
     else:
-        raise _RowRefused(Reason.NOT_TEXT, f"{excerpt(name)}: {excerpt(value)}")
+        raise RecordRefused(Reason.NOT_TEXT, f"{excerpt(name)}: {excerpt(value)}")
     if len(text) > MAX_TEXT:
-        raise _RowRefused(Reason.TEXT_TOO_LONG, f"{excerpt(name)}: {len(text)} characters, more than {MAX_TEXT}")
+        raise RecordRefused(Reason.TEXT_TOO_LONG, f"{excerpt(name)}: {len(text)} characters, more than {MAX_TEXT}")
     return map_private_use(text) if unmapped(text) else text
 
 
@@ -460,7 +374,7 @@ def _split(record: Mapping[str, Any], wanted: _Wanted) -> str:
         return ""
     text = _text(record[wanted.split], wanted.split).strip()
     if not text or len(text) > MAX_SPLIT_NAME or not text.isprintable():
-        raise _RowRefused(Reason.NO_SPLIT, f"{excerpt(wanted.split)}: {excerpt(text)}")
+        raise RecordRefused(Reason.NO_SPLIT, f"{excerpt(wanted.split)}: {excerpt(text)}")
     return _SPLIT_WORDS.get(text.casefold(), text)
 
 
@@ -499,166 +413,3 @@ def _letter_of(text: str, every: Mapping[str, str], form: AnswerForm) -> str:
         return ""
     place = int(digits) - (form is AnswerForm.FROM_1)
     return _LETTERS[place] if 0 <= place < len(every) else ""
-
-
-# ---- formats --------------------------------------------------------------------------------------------------------
-
-
-class _Lines:
-    """Lines for csv.reader, the text of one record bounded: a quote that never closes must not take the memory."""
-
-    def __init__(self, text: io.TextIOWrapper) -> None:
-        self._text = text
-        self.taken = 0
-
-    def __iter__(self) -> _Lines:
-        return self
-
-    def __next__(self) -> str:
-        line = self._text.readline(MAX_LINE_BYTES + 1)
-        if not line:
-            raise StopIteration
-        self.taken += len(line)
-        if self.taken > MAX_LINE_BYTES:
-            raise csv.Error(f"one record has more than {MAX_LINE_BYTES} characters")
-        return line
-
-
-def _read_csv(stream: BinaryIO, columns: ColumnMap) -> Iterator[_Record]:
-    """Strict about quotes: what stands behind a broken one cannot be told apart, so the whole file is refused.
-
-    Bytes that are not UTF-8 become lone surrogates, so that they cost their own row alone and not the file.
-    """
-    if stream.read(2) in (b"\xff\xfe", b"\xfe\xff"):
-        raise FileRefused(Reason.NOT_UTF8, "starts with a UTF-16 byte order mark")
-    stream.seek(0)
-    lines = _Lines(io.TextIOWrapper(stream, encoding="utf-8-sig", errors="surrogateescape", newline=""))
-    reader = csv.reader(lines, strict=True)
-    number = 0
-    try:
-        header = next(reader, [])
-        wanted = _resolve(header, columns)
-        for cells in reader:
-            lines.taken = 0
-            if not cells:
-                yield number + 1, Fault(number + 1, Reason.BLANK_LINE, f"line {reader.line_num}"), wanted
-                continue
-            number += 1
-            if len(cells) == len(header):
-                yield number, dict(zip(header, cells, strict=True)), wanted
-            else:
-                yield number, Fault(number, Reason.CELL_COUNT, f"{len(cells)} cells, not {len(header)}"), wanted
-    except csv.Error as error:
-        raise FileRefused(Reason.CSV_BROKEN, f"line {reader.line_num} (record {number + 1}): {error}") from None
-
-
-_NOTHING = _Wanted("", (), False, "", "")
-
-
-def _read_jsonl(stream: BinaryIO, columns: ColumnMap) -> Iterator[_Record]:
-    """Lines are independent of one another: a bad one costs itself."""
-    keys: tuple[str, ...] | None = None
-    wanted = _NOTHING
-    number = 0
-    while line := stream.readline(MAX_LINE_BYTES + 1):
-        number += 1
-        if len(line) > MAX_LINE_BYTES:
-            _skip_line(stream, line)
-            yield number, Fault(number, Reason.LINE_TOO_LONG, f"more than {MAX_LINE_BYTES} bytes"), wanted
-            continue
-        if not line.strip():
-            yield number, Fault(number, Reason.BLANK_LINE, ""), wanted
-            continue
-        try:
-            record = _json_object(line.removeprefix(b"\xef\xbb\xbf") if number == 1 else line)
-            if keys != (keys := tuple(record)):
-                wanted = _resolve(keys, columns)
-        except (_RowRefused, FileRefused) as refused:
-            keys = None
-            yield number, Fault(number, refused.reason, refused.detail), wanted
-            continue
-        yield number, record, wanted
-
-
-def _skip_line(stream: BinaryIO, line: bytes) -> None:
-    while line and not line.endswith(b"\n"):
-        line = stream.readline(MAX_LINE_BYTES)
-
-
-def _json_object(line: bytes) -> dict[str, Any]:
-    # NaN is let through, unlike in our own files: others write it for an empty cell, and it reads as one here.
-    try:
-        record = json.loads(line.decode(), object_pairs_hook=unique_keys)
-    except UnicodeDecodeError as error:
-        raise _RowRefused(Reason.BAD_ENCODING, f"not UTF-8 at byte {error.start}") from None
-    except (ValueError, RecursionError) as error:
-        raise _RowRefused(Reason.NOT_JSON, excerpt(str(error))) from None
-    if not isinstance(record, dict):
-        raise _RowRefused(Reason.NOT_JSON, f"no object: {excerpt(record)}")
-    return record
-
-
-# ---- Parquet --------------------------------------------------------------------------------------------------------
-
-SECONDS_A_FILE = 600.0
-"""Longest decoding of one Parquet file; the 250,000 rows of the measurement take about three seconds."""
-
-
-class _Decoded(NamedTuple):
-    """Where the records of a Parquet file are, one JSON object a line, or why there are none."""
-
-    path: Path
-    reason: Reason | None
-    detail: str
-
-
-class _Decoding(NamedTuple):
-    """One task of the decoding process."""
-
-    source: Path
-    columns: ColumnMap
-    target: Path
-
-
-def _decoded(files: Sequence[FoundFile], columns: ColumnMap, folder: Path) -> Generator[_Decoded, None, None]:
-    """Parquet files decoded one after the other, each when it is asked for.
-
-    Each in a process of its own with bounded memory and time: the format is read by a C++ library, a few bytes can
-    stand for any amount of text, and what a file beyond the bound left allocated must not fail the next one. What comes
-    back is plain lines, which the reader of JSONL bounds as it bounds others.
-    """
-    tasks = [_Decoding(file.path, columns, folder / f"{number}.jsonl") for number, file in enumerate(files)]
-    for task in tasks:
-        yield from run_isolated(_decode, [task], _decoder_lost, processes=1, seconds=SECONDS_A_FILE)
-
-
-def _decoder_lost(task: _Decoding, lost: Lost) -> _Decoded:
-    return _Decoded(task.target, Reason.PARQUET_BROKEN, f"its decoder failed: {excerpt(lost.detail, 200)}")
-
-
-def _decode(task: _Decoding) -> _Decoded:
-    import pyarrow as pa
-
-    try:
-        with _open(task.source) as stream, task.target.open("xb") as out:
-            written = 0
-            for record in _parquet_records(stream, task.columns):
-                # A value of another type becomes an object, which the reader refuses as no text.
-                line = json.dumps(record, ensure_ascii=False, default=lambda value: {type(value).__name__: None})
-                written += out.write(line.encode("utf-8", "surrogatepass") + b"\n")
-                if written > MAX_FILE_BYTES:
-                    raise FileRefused(Reason.TOO_LARGE, f"more than {MAX_FILE_BYTES} bytes of text")
-    except FileRefused as refused:
-        return _Decoded(task.target, refused.reason, refused.detail)
-    except (pa.ArrowException, OSError, ValueError, OverflowError) as error:
-        return _Decoded(task.target, Reason.PARQUET_BROKEN, excerpt(str(error), 200))
-    return _Decoded(task.target, None, "")
-
-
-def _parquet_records(stream: BinaryIO, columns: ColumnMap) -> Iterator[dict[str, Any]]:
-    import pyarrow.parquet as pq
-
-    table = pq.ParquetFile(stream)
-    wanted = _resolve(table.schema_arrow.names, columns)
-    for batch in table.iter_batches(batch_size=1_000, columns=wanted.names(), use_threads=False):
-        yield from batch.to_pylist()

@@ -4,16 +4,24 @@ from __future__ import annotations
 
 import csv
 import json
+import os
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
+from support.copies import copy, item, row
 
-from opentwbench.exam import exclusion_lists
-from opentwbench.exam.exclusion_lists import Columns, ListError, Lists, read_foreign_list, read_id_list
+from opentwbench.exam import exclusion_lists, tabular_files
+from opentwbench.exam.exclusion_lists import ListError, Lists, read_foreign_list, read_id_list
 from opentwbench.exam.fingerprint import loose
+from opentwbench.exam.items import subject_items
 from opentwbench.exam.model import Exclusion
+from opentwbench.exam.split_files import ColumnMap
+from opentwbench.exam.subjects import REGISTRY
 
 TMMLU, LEGAL = Exclusion.IN_TMMLU_PLUS, Exclusion.IN_LEGAL_BENCHMARK_V2
 ROWS: list[dict[str, Any]] = [
@@ -61,7 +69,7 @@ def test_a_folder_counts_every_split(tmp_path: Path) -> None:
 @pytest.mark.parametrize("suffix", [".jsonl", ".parquet"])
 def test_columns_are_mapped_and_a_list_column_holds_all_options(tmp_path: Path, suffix: str) -> None:
     rows = [{"stem": ROWS[0]["question"], "choices": [ROWS[0][letter] for letter in "ABCD"]}]
-    found = read_foreign_list(TMMLU, write(tmp_path / f"l{suffix}", rows), Columns("stem", ("choices",)))
+    found = read_foreign_list(TMMLU, write(tmp_path / f"l{suffix}", rows), ColumnMap("stem", ("choices",), ""))
     assert loose(ROWS[0]["question"], {letter: ROWS[0][letter] for letter in "ABCD"}) in found.fingerprints
 
 
@@ -82,34 +90,118 @@ def test_the_card_names_every_known_list_applied_or_not(tmp_path: Path) -> None:
     }
 
 
+GOOD = "下列何者為直轄市？,臺北市,新竹市,嘉義市,基隆市\n".encode()
+HEADER = b"question,A,B,C,D\n"
+
+
 @pytest.mark.parametrize(
     ("name", "data", "words"),
     [
-        ("l.csv", b"stem,A,B,C,D\n1,2,3,4,5\n", "no column question"),
+        ("l.csv", b"stem,A,B,C,D\n1,2,3,4,5\n", "l.csv: missing_column: no column question; there are .*stem"),
         ("l.csv", b"question,A,B,C\n1,2,3,4\n", "no column D"),
-        ("l.csv", b"question,A,B,C,D\n\xff\xfe,2,3,4,5\n", "l.csv: "),
-        ("l.csv", b'question,A,B,C,D\n"' + b"x" * 200_000 + b'",2,3,4,5\n', "field larger"),
-        ("l.csv", b"", "no column question"),
-        ("l.jsonl", b'{"question": "x"}\n', "line 1: no column A, B, C, D"),
-        ("l.jsonl", b"\n[1]\n", "line 2: not a JSON object"),
-        ("l.jsonl", b"{\n", "line 1: "),
-        ("l.parquet", b"PAR1 not really", "l.parquet: "),
-        ("l.txt", b"question", "not one of .csv .jsonl .parquet"),
+        ("l.csv", b"question,A,A,B,C,D\n1,2,3,4,5,6\n", "repeated_column: 2 columns are named A"),
+        ("l.csv", HEADER + GOOD + b"\xff\xfe,2,3,4,5\n", "l.csv row 2: bad_encoding"),
+        ("l.csv", HEADER + "題目？,一,二,三,四\n".encode("big5"), "l.csv row 1: bad_encoding"),
+        ("l.csv", (HEADER + GOOD).decode().encode("utf-16"), "l.csv: not_utf8"),
+        ("l.csv", HEADER + b'"' + b"x" * 200_000 + b'",2,3,4,5\n', "csv_broken: .*field larger"),
+        ("l.csv", HEADER + GOOD + b'x?,"1,2,3,4\n' + GOOD, "csv_broken: .*record 2"),
+        ("l.csv", HEADER + GOOD + b"x?,1,2\n", "l.csv row 2: cell_count: 3 cells, not 5"),
+        ("l.csv", b"", "no column A; there are"),
+        ("l.csv", HEADER, "none of 0 rows"),
+        ("l.csv", HEADER + b",1,2,3,4\n", "none of 1 rows"),
+        ("l.jsonl", b"", "none of 0 rows"),
+        ("l.jsonl", b'{"question": "x"}\n', "row 1: missing_column: no column A"),
+        ("l.jsonl", b"\n[1]\n", "row 2: not_json: no object"),
+        ("l.jsonl", b"{\n", "row 1: not_json"),
+        ("l.jsonl", b'{"question": "x", "question": "y"}\n', "row 1: not_json: a key occurs twice"),
+        ("l.jsonl", b'{"question": "\xff"}\n', "row 1: bad_encoding: not UTF-8 at byte 14"),
+        ("l.jsonl", b"[" * 100_000 + b"\n", "row 1: not_json"),
+        ("l.parquet", b"PAR1 not really", "l.parquet: parquet_broken"),
+        ("l.txt", b"question", "l.txt: not one of .csv .jsonl .parquet"),
     ],
 )
 def test_a_list_that_is_there_and_unreadable_stops(tmp_path: Path, name: str, data: bytes, words: str) -> None:
     (tmp_path / name).write_bytes(data)
-    with pytest.raises(ListError, match=words):
+    with pytest.raises(ListError, match=words) as caught:
         read_foreign_list(TMMLU, tmp_path / name)
+    assert len(str(caught.value)) < 500 and str(caught.value).isprintable()
+
+
+def test_rows_that_can_match_nothing_are_counted(tmp_path: Path) -> None:
+    records: list[dict[str, Any]] = [
+        ROWS[0],
+        {**ROWS[0], "question": "____"},
+        {**ROWS[0], "B": "", "C": None, "D": " "},
+        {**ROWS[0], "B": {"text": "x"}},
+        {**ROWS[0], "question": "長" * 20_001},
+        {**ROWS[0], "B": ""},  # three options are a question
+    ]
+    found = read_foreign_list(TMMLU, write(tmp_path / "l.jsonl", records))
+    assert (found.rows, found.unusable, len(found.fingerprints)) == (6, 4, 2)
 
 
 def test_a_list_beyond_all_bounds_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(exclusion_lists, "MAX_LIST_BYTES", 10)
+    monkeypatch.setattr(exclusion_lists, "MAX_ROWS", 2)
+    with pytest.raises(ListError, match=r"l\.csv: more than 2 rows"):
+        read_foreign_list(TMMLU, write(tmp_path / "l.csv", ROWS))
+    monkeypatch.setattr(tabular_files, "MAX_FILE_BYTES", 10)
     for name in ("l.csv", "l.jsonl", "l.parquet"):
-        with pytest.raises(ListError, match="larger than 10 bytes"):
+        with pytest.raises(ListError, match=rf"{name}: too_large: \d+ bytes, more than the 10"):
             read_foreign_list(TMMLU, write(tmp_path / name, ROWS))
-    with pytest.raises(ListError, match="larger than 10 bytes"):
+    with pytest.raises(ListError, match=r"w\.jsonl: too_large"):
         read_id_list(write(tmp_path / "w.jsonl", [ENTRY]))
+
+
+def test_lines_without_end_stop_before_they_fill_the_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tabular_files, "MAX_LINE_BYTES", 1_000)
+    (tmp_path / "l.jsonl").write_bytes(b"x" * 5_000)
+    (tmp_path / "l.csv").write_bytes(HEADER + GOOD + b'"a\n",' * 2_000)
+    with pytest.raises(ListError, match="row 1: line_too_long"):
+        read_foreign_list(TMMLU, tmp_path / "l.jsonl")
+    with pytest.raises(ListError, match=r"csv_broken: .*one record has more than 1000 characters"):
+        read_foreign_list(TMMLU, tmp_path / "l.csv")
+    with pytest.raises(ListError, match="line 1: line_too_long"):
+        read_id_list(tmp_path / "l.jsonl")
+
+
+def test_a_few_bytes_that_stand_for_gigabytes_are_refused(tmp_path: Path) -> None:
+    text = pa.DictionaryArray.from_arrays([0] * 2_000, ["x?" * 10_000_000])
+    bomb = {"question": text, **{letter: ["1"] * 2_000 for letter in "ABCD"}}
+    pq.write_table(pa.table(bomb), tmp_path / "l.parquet", compression="zstd", store_schema=False)
+    assert (tmp_path / "l.parquet").stat().st_size < 1_000_000  # 40 GB of text
+    with pytest.raises(ListError, match=r"l\.parquet: parquet_broken"):
+        read_foreign_list(TMMLU, tmp_path / "l.parquet")
+
+
+def test_what_is_no_regular_file_or_a_link_below_a_folder_is_refused(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.csv")
+    with pytest.raises(ListError, match=r"pipe\.csv: not_regular"):
+        read_foreign_list(TMMLU, tmp_path / "pipe.csv")
+    with pytest.raises(ListError, match=r"pipe\.csv: not_regular"):
+        read_id_list(tmp_path / "pipe.csv")
+    (tmp_path / "d").mkdir()
+    with pytest.raises(ListError, match="d: not_regular"):
+        read_id_list(tmp_path / "d")
+    inside = tmp_path / "inside"
+    inside.mkdir()
+    write(inside / "test.csv", ROWS)
+    write(tmp_path / "outside.csv", ROWS)
+    (inside / "dev.csv").symlink_to(tmp_path / "outside.csv")
+    with pytest.raises(ListError, match=r"inside: dev\.csv: symlink"):  # its rows would be missing without a word
+        read_foreign_list(TMMLU, inside)
+    (tmp_path / "list.csv").symlink_to(tmp_path / "outside.csv")
+    assert read_foreign_list(TMMLU, tmp_path / "list.csv").rows == 3  # whoever configures a link means its file
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".jsonl", ".parquet"])
+def test_planted_items_are_excluded_and_others_stay(tmp_path: Path, suffix: str) -> None:
+    listed = [(f"第 {n} 題：何者正確？", [f"{n}甲", f"{n}乙", f"{n}丙", f"{n}丁"]) for n in range(40)]
+    rows = [dict(zip(("question", *"ABCD"), (stem, *texts[1:], texts[0]), strict=True)) for stem, texts in listed]
+    lists = Lists((read_foreign_list(LEGAL, write(tmp_path / f"l{suffix}", rows)),))
+    native = [(stem.replace("題", ".5 題"), texts) for stem, texts in listed]
+    copies = [copy(item(n, stem, texts), row()) for n, (stem, texts) in enumerate([*listed, *native], start=1)]
+    buckets = Counter(each.bucket for each in subject_items(REGISTRY["tw-roc-constitution-bench"], copies, lists).items)
+    assert buckets == {"in_legal_benchmark_v2": 40, "published": 40}
 
 
 def test_only_list_exclusions_come_from_a_list() -> None:

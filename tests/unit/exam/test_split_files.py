@@ -16,7 +16,7 @@ import pytest
 from support.benchmark_splits import line, write_table
 from support.datasets import HOSTILE
 
-from opentwbench.exam import split_files
+from opentwbench.exam import split_files, tabular_files
 from opentwbench.exam.exclusion_lists import read_foreign_list
 from opentwbench.exam.fingerprint import loose
 from opentwbench.exam.model import Exclusion
@@ -244,7 +244,7 @@ def test_good_rows_give_no_fault(tmp_path: Path) -> None:
 
 
 def test_a_line_without_end_is_counted_and_passed_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(split_files, "MAX_LINE_BYTES", 1_000)
+    monkeypatch.setattr(tabular_files, "MAX_LINE_BYTES", 1_000)
     good = json.dumps(ROW).encode()
     for length in (1_001, 2_000, 2_001, 5_000):
         rows, faults = read_bytes(tmp_path, "t.jsonl", good + b"\n" + b"x" * length + b"\n" + good + b"\n")
@@ -332,7 +332,7 @@ def test_a_file_that_cannot_be_told_apart_is_refused_whole(
 def test_a_record_without_end_is_refused_before_it_fills_the_memory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(split_files, "MAX_LINE_BYTES", 1_000)
+    monkeypatch.setattr(tabular_files, "MAX_LINE_BYTES", 1_000)
     (tmp_path / "t.csv").write_bytes(HEADER + GOOD + b"1," * 2_000)
     assert "one record has more than 1000 characters" in refused(tmp_path / "t.csv").detail
     (tmp_path / "t.csv").write_bytes(HEADER + GOOD + b'"a\n",' * 2_000)
@@ -357,7 +357,7 @@ def test_a_parquet_file_is_bounded_typed_and_checked_for_columns(
     pl.DataFrame(
         {"question": ["x?"] * 10_000, "A": ["1"] * 10_000, "B": ["2"] * 10_000, "answer": ["A"] * 10_000}
     ).write_parquet(path)
-    monkeypatch.setattr(split_files, "MAX_FILE_BYTES", path.stat().st_size + 100)
+    monkeypatch.setattr(tabular_files, "MAX_FILE_BYTES", path.stat().st_size + 100)
     assert refused(path).reason is Reason.TOO_LARGE
 
 
@@ -400,14 +400,14 @@ def test_a_few_bytes_that_stand_for_gigabytes_cost_their_file_alone(tmp_path: Pa
 
 def test_a_decoder_that_dies_or_hangs_costs_its_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_table(tmp_path / "t.parquet", [ROW])
-    monkeypatch.setattr(split_files, "SECONDS_A_FILE", 0.0)
+    monkeypatch.setattr(tabular_files, "SECONDS_A_FILE", 0.0)
     error = refused(tmp_path / "t.parquet")
     assert error.reason is Reason.PARQUET_BROKEN and "no result after 0 s" in error.detail
 
 
 def test_a_file_beyond_its_size_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "t.csv").write_bytes(HEADER + GOOD)
-    monkeypatch.setattr(split_files, "MAX_FILE_BYTES", 20)
+    monkeypatch.setattr(tabular_files, "MAX_FILE_BYTES", 20)
     assert refused(tmp_path / "t.csv").reason is Reason.TOO_LARGE
 
 
