@@ -293,11 +293,12 @@ def _items(
     """What is asked: the given folders and files, else the published subjects of the store."""
     chosen = frozenset(sample.read_text(encoding="utf-8").split()) if sample else None
     if not paths:
-        paths = _published(store, slugs)
+        paths = published_folders(store, slugs)
     return ItemSet(tuple(item_file(path) for path in paths), item_set, chosen, most)
 
 
-def _published(store: str, slugs: list[str]) -> list[Path]:
+def published_folders(store: str, slugs: list[str]) -> list[Path]:
+    """The folders of the published subjects of a local store; raises StoreError when there are none."""
     place = Store(store)
     if not place.is_local:
         raise StoreError(f"{store}: fetch the data sets and name them with --items; a run needs them on a local disk")
