@@ -538,7 +538,7 @@ def page(found: Consistency, made_by: str) -> str:
         "",
         "Reported apart, never compared: a question whose options were rewritten, or a stem that many questions have.",
         "",
-        table(("question sets", "first copies (subject paper question)"), _stem_rows(found)),
+        table(("sets of options", "first printings (subject, paper, question)"), _stem_rows(found)),
         "",
     ]
     return "\n".join(lines)
