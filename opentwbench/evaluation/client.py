@@ -97,10 +97,10 @@ class Endpoint:
     def __post_init__(self) -> None:
         """Reject what could not be asked."""
         parts = urlsplit(self.base_url)
-        if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise EndpointError(f"the base URL must begin with http:// or https://: {excerpt(self.base_url)}")
         if parts.username or parts.password or parts.query or parts.fragment:
             raise EndpointError("the base URL must hold no user, password, query or fragment; keys go into a variable")
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise EndpointError(f"the base URL must begin with http:// or https://: {excerpt(self.base_url)}")
         if self.attempts < 1 or self.timeout <= 0 or self.connect_timeout <= 0:
             raise EndpointError("attempts and timeouts must be above 0")
 
@@ -166,12 +166,11 @@ class Client:
 
         `payload` is `body_bytes(body)` when the caller has it. Raises EndpointStopped when asking on is of no use.
         """
+        payload = body_bytes(body) if payload is None else payload
         attempt = 0
         while True:
             attempt += 1
-            sent = self._adjusted(body) if self.adjustments else body
-            data = payload if payload is not None and sent is body else body_bytes(sent)
-            outcome, asked_to_wait, milliseconds = await self._attempt(data, sent.keys())
+            outcome, asked_to_wait, milliseconds = await self._attempt(body, payload)
             if isinstance(outcome, Reply):
                 return replace(outcome, latency_ms=milliseconds, attempts=attempt)
             if outcome.stop:
@@ -186,16 +185,19 @@ class Client:
             else:
                 await self._wait(attempt, asked_to_wait)
 
-    async def _attempt(self, data: bytes, sent: Iterable[str]) -> tuple[Reply | Failure, float | None, float]:
+    async def _attempt(self, body: Mapping[str, Any], payload: bytes) -> tuple[Reply | Failure, float | None, float]:
         """One request: what came of it, the Retry-After, and its milliseconds."""
-        estimate = len(data) / 3 + self._mean_tokens  # three bytes of UTF-8 a Chinese character
+        estimate = len(payload) / 3 + self._mean_tokens  # three bytes of UTF-8 a Chinese character
         await self._requests.take(1)
         await self._tokens.take(estimate)
         await self.gate.enter()
+        # Adjusted after the wait, in which another request may have learnt what is refused.
+        sent = self._adjusted(body) if self.adjustments else body
+        data = payload if sent is body else body_bytes(sent)
         congested, succeeded = False, False
         start = time.perf_counter()
         try:
-            outcome, pause = await self._send(data, sent)
+            outcome, pause = await self._send(data, sent.keys())
             succeeded = isinstance(outcome, Reply)
             congested = isinstance(outcome, Failure) and outcome.congested
         finally:

@@ -13,7 +13,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from opentwbench.dataset.contract import excerpt
 from opentwbench.evaluation.model import ErrorClass
 
 MAX_DETAIL = 300
@@ -78,7 +77,11 @@ def detail(text: str, secret: str = "") -> str:
     """One bounded, printable line of an error message, credentials taken out."""
     if secret:
         text = text.replace(secret, "***")
-    return excerpt(_CREDENTIALS.sub("***", " ".join(text[:4_000].split())), MAX_DETAIL - 1)
+    return _printable(_CREDENTIALS.sub("***", " ".join(text[:4_000].split())), MAX_DETAIL)
+
+
+def _printable(text: str, most: int) -> str:
+    return "".join(char if char.isprintable() else "?" for char in text[:most])
 
 
 def read_completion(body: bytes, secret: str = "") -> Reply | Failure:
@@ -136,7 +139,7 @@ def _first_text(*values: object) -> str | None:
 
 
 def _name(value: object) -> str | None:
-    return excerpt(value, MAX_NAME) if isinstance(value, str) else None
+    return _printable(value, MAX_NAME) if isinstance(value, str) else None
 
 
 def _count(value: object) -> int | None:
