@@ -16,6 +16,7 @@ from orchestration import (
     paper_commands,
     study_command,
     subject_commands,
+    withdrawal_commands,
 )
 
 app = typer.Typer(
@@ -26,6 +27,7 @@ app = typer.Typer(
 )
 app.add_typer(build_command.app, name="build")
 app.add_typer(paper_commands.app, name="paper")
+withdrawal_commands.add_to(subject_commands.app)
 app.add_typer(subject_commands.app, name="subject")
 study_command.app.command(epilog=consistency_command.STATUSES)(consistency_command.consistency)
 study_command.app.command()(consistency_command.attribute)

@@ -38,6 +38,7 @@ from opentwbench.dataset.versions import (
     version_of,
     withdrawn_bytes,
 )
+from opentwbench.dataset.withdrawal import set_counts
 
 CARD_NAME = "README.md"
 STATS_NAME = "build_stats.json"
@@ -183,7 +184,8 @@ def _history(before: _Before, version: str, items: int, change: Change | None) -
 
 
 def _contents(dataset: Dataset, version: str, withdrawals: tuple[Withdrawal, ...], changelog: str) -> dict[str, bytes]:
-    stats = {"slug": dataset.slug, "version": version, **dataset.stats.to_json()}
+    sets = set_counts(dataset.rows, withdrawals)
+    stats = {"slug": dataset.slug, "version": version, "sets": sets, **dataset.stats.to_json()}
     return {
         JSONL_NAME: jsonl_bytes(row.to_json() for row in dataset.rows),
         CSV_NAME: csv_bytes(dataset.rows),

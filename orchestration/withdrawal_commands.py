@@ -1,0 +1,128 @@
+"""`otb subject proposals` and `otb subject withdraw`: items that a person should look at, and what he decided.
+
+What belongs here: arguments, tables, exit statuses. What does not: signs of dependence (`opentwbench.exam.dependence`)
+and the list of withdrawals (`opentwbench.dataset.withdrawal`).
+"""
+
+from __future__ import annotations
+
+import json
+from datetime import date as calendar_date
+from pathlib import Path
+from typing import Annotated, NoReturn
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from opentwbench.dataset.model import DatasetError, Withdrawal
+from opentwbench.dataset.withdrawal import WithdrawalReason, record_withdrawal
+from opentwbench.exam.dependence import Proposal, proposals
+from opentwbench.exam.items import PUBLISHED, ItemLineError, PrintedItem, from_line
+from opentwbench.exam.subjects import REGISTRY
+from resources.store import Store, StoreError
+
+USAGE, NOTHING = 2, 3
+
+STATUSES = (
+    "Exit status: 0 done; 1 a fault of the program; 2 wrong arguments or a list that cannot be read; 3 not built."
+)
+
+StoreOption = Annotated[str, typer.Option(help="Folder or URL of the store.")]
+
+
+def add_to(app: typer.Typer) -> None:
+    """Register the commands."""
+    app.command(name="proposals", epilog=STATUSES)(propose)
+    app.command(epilog=STATUSES)(withdraw)
+
+
+def propose(
+    slug: Annotated[str | None, typer.Argument(help="The subject's slug.", show_default=False)] = None,
+    everything: Annotated[bool, typer.Option("--all", help="Every subject that the store has items of.")] = False,
+    store: StoreOption = "store",
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object a proposal.")] = False,
+) -> None:
+    """Published items whose stem seems to need a figure, a passage or an earlier question that it does not name.
+
+    Nothing is taken out: look at each (otb paper show), then withdraw it or leave it.
+    """
+    if (slug is None) is not everything:
+        _stop(USAGE, "give SLUG or --all, not both")
+    place = _open(store, slug)
+    built = [each for each in REGISTRY if place.exists(place.items(each))]
+    chosen = built if slug is None else [slug] if slug in built else []
+    if not chosen:
+        _stop(NOTHING, f"{store} has no items{f' of {slug}' if slug else ''}: otb build exam makes them")
+    found = [proposal for each in chosen for proposal in proposals(_items(place, each))]
+    if as_json:
+        for proposal in found:
+            print(json.dumps(proposal.to_json(), ensure_ascii=False))
+    else:
+        _show(found, len(chosen), Console())
+
+
+def withdraw(
+    item_id: Annotated[str, typer.Argument(help="Id of a published item.")],
+    reason: Annotated[WithdrawalReason, typer.Option(help="Why it leaves the scored set.")],
+    evidence: Annotated[str, typer.Option(help="What was seen and where, in one line; no text of the item.")],
+    withdrawn: Annotated[Path, typer.Option(help="The list that otb build exam gets as --withdrawn.")],
+    date: Annotated[
+        str, typer.Option(help="Day of the decision, YYYY-MM-DD. Default: today.", show_default=False)
+    ] = "",
+    store: StoreOption = "store",
+) -> None:
+    """Take one item out of the scored set: it stays published. The next build makes a new version of its data set."""
+    slug = next((s for s, subject in REGISTRY.items() if subject.key == item_id.rpartition("-")[0]), None)
+    if slug is None:
+        _stop(USAGE, f"{_plain(item_id)}: no subject has such ids")
+    place = _open(store, slug)
+    if not place.exists(place.items(slug)):
+        _stop(NOTHING, f"{store} has no items of {slug}: otb build exam makes them")
+    items = _items(place, slug)
+    buckets = sorted({item.bucket for item in items if item.item_id == item_id})
+    if buckets and PUBLISHED not in buckets:
+        _stop(USAGE, f"{item_id} is not published but {', '.join(buckets)}: there is nothing to withdraw")
+    entry = Withdrawal(item_id, reason.value, date or calendar_date.today().isoformat(), evidence)
+    try:
+        record_withdrawal(withdrawn, entry, {item.item_id for item in items if item.bucket == PUBLISHED})
+    except (DatasetError, OSError) as error:
+        _stop(USAGE, _plain(str(error)))
+    typer.echo(f"{item_id} leaves the scored set of {slug} with the next build: otb build exam --withdrawn {withdrawn}")
+
+
+def _open(store: str, slug: str | None) -> Store:
+    if slug is not None and slug not in REGISTRY:
+        _stop(USAGE, f"no subject {slug!r} in the registry")
+    try:
+        return Store(store)
+    except StoreError as error:
+        _stop(USAGE, str(error))
+
+
+def _items(store: Store, slug: str) -> list[PrintedItem]:
+    try:
+        return [from_line(line) for line in store.lines(store.items(slug))]
+    except (StoreError, ItemLineError) as error:
+        _stop(NOTHING, f"{slug}: {_plain(str(error))}")
+
+
+def _show(found: list[Proposal], subjects: int, console: Console) -> None:
+    table = Table("item", "paper", "question", "score", "signs", title="proposed for a look", title_justify="left")
+    for each in found:
+        seen = "; ".join(f"{e.sign.value}: {_plain(e.words)} ({e.place})" for e in each.evidence)
+        table.add_row(each.item_id, each.paper_id, str(each.q_no), f"{each.score:.2f}", escape(seen))
+    if found:
+        console.print(table)
+    console.print(f"{len(found)} proposals in {subjects} subjects", highlight=False)
+
+
+def _plain(text: str) -> str:
+    """Text from outside without control characters: it must not steer the terminal."""
+    return "".join(char if char.isprintable() else " " for char in text)
+
+
+def _stop(status: int, message: str) -> NoReturn:
+    typer.echo(f"otb subject: {message}", err=True)
+    raise typer.Exit(status)
