@@ -33,6 +33,7 @@ from opentwbench.evaluation.items import ItemSet, Roster, item_file
 from opentwbench.evaluation.journal import JournalError, RunLocked, write_run
 from opentwbench.evaluation.model import Rate, RunRecord
 from opentwbench.evaluation.protocols import ProtocolError, find
+from opentwbench.evaluation.rescoring import write_keys
 from opentwbench.evaluation.runner import Plan, RunOutcome, Tally, questions, run
 from opentwbench.evaluation.runs import BENCHMARKS, RunError, Wish, prepare, score, write_scores
 from opentwbench.evaluation.scoring import Summary, to_json
@@ -203,6 +204,7 @@ def carry_out(job: Job, *, as_json: bool = False) -> int:
         return INTERRUPTED
     summary = score(job.folder, job.roster)
     path = write_scores(job.folder, job.record, job.record.dataset_version, job.record.item_set, summary)
+    write_keys(job.folder, job.record.dataset_version, job.items)
     if as_json:
         print(json.dumps(_report(job, outcome, summary), ensure_ascii=False))
     else:
