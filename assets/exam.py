@@ -12,7 +12,7 @@ from assets.index_metadata import of_index_version
 from opentwbench.exam.digests import parser_digest
 from opentwbench.exam.paper import parse_pairs
 from opentwbench.exam.release import settle_all, shared_counts
-from opentwbench.exam.sitting import ParseCache, collect, needed_urls
+from opentwbench.exam.sitting import ParseCache, collect, needed_urls, retrieval_figures
 from resources import exam_products as products
 from resources.ministry import MinistryResource
 from resources.partitions import exam_years, subjects
@@ -73,8 +73,8 @@ def exam_papers(
         own = [each for each in records if str(each.row.year_roc) == key]
         urls = needed_urls(each.row for each in own)
         record = products.write_year(place, int(key), own, digests.get(key, ""), failed.intersection(urls))
-        requests = sum(retrieved[url].requests for url in urls)
-        context.add_asset_metadata({**metadata.of_year(record), "requests": requests}, partition_key=key)
+        asked = retrieval_figures([retrieved[url] for url in urls])
+        context.add_asset_metadata({**metadata.of_year(record), **asked}, partition_key=key)
 
 
 @dg.asset(

@@ -7,20 +7,21 @@ made from half of its papers.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from opentwbench.exam.items import NO_SUBJECT
 from opentwbench.exam.subjects import REGISTRY
 from resources import exam_products as products
-from resources.progress import Progress, Silent
+from resources.progress import Progress
 from resources.store import Store
 
 if TYPE_CHECKING:
     import dagster as dg
 
-    from orchestration.definitions import Configuration
+    from orchestration.configuration import Configuration
 
 
 @dataclass(slots=True)
@@ -30,6 +31,10 @@ class BuildReport:
     asked: tuple[str, ...] = ()
     """Slugs that the build was asked for."""
     requests: int = 0
+    files_fetched: int = 0
+    """Files that came with new bytes."""
+    files_not_modified: int = 0
+    """Files that were asked for and had not changed."""
     years_built: list[int] = field(default_factory=list)
     items_written: list[str] = field(default_factory=list)
     subjects_built: list[str] = field(default_factory=list)
@@ -64,6 +69,8 @@ class BuildReport:
         return {
             "unchanged": self.unchanged,
             "requests": self.requests,
+            "files_fetched": self.files_fetched,
+            "files_not_modified": self.files_not_modified,
             "years_built": self.years_built,
             "items_written": self.items_written,
             "subjects_built": self.subjects_built,
@@ -84,35 +91,52 @@ class UnknownSelectionError(ValueError):
 
 
 class Build:
-    """One build. `instance` keeps the runs; without one they are forgotten when the build ends."""
+    """One build. `instance` (or what makes it, called when there is something to run) keeps the runs; without one they
+    are forgotten when the build ends.
+    """
 
-    def __init__(self, configuration: Configuration, instance: dg.DagsterInstance | None = None) -> None:
-        import dagster as dg
-
-        self._dg = dg
+    def __init__(
+        self,
+        configuration: Configuration,
+        instance: dg.DagsterInstance | Callable[[], dg.DagsterInstance] | None = None,
+    ) -> None:
         self._configuration = configuration
-        self._resources = configuration.resources()
-        self._instance = instance or dg.DagsterInstance.ephemeral()
+        self._given = instance
         self._store: Store = configuration.open_store()
-        self._lists = self._resources["lists"]
-        self._public = self._resources["target"].open(self._store)
-        self._progress: Progress = configuration.progress or Silent()
+        self._public = configuration.open_target(self._store)
+        self._lists = configuration.list_paths.lists()
+        self._withdrawals = configuration.list_paths.withdrawals()
+        self._progress: Progress = configuration.progress
         self.report = BuildReport()
 
-    def run(self, years: Sequence[int] = (), subjects: Sequence[str] = ()) -> BuildReport:
+    # Dagster is loaded when there is something to run: a build that finds nothing to do costs a third of its import.
+    @cached_property
+    def _instance(self) -> dg.DagsterInstance:
+        import dagster as dg
+
+        given = self._given() if callable(self._given) else self._given
+        return given or dg.DagsterInstance.ephemeral()
+
+    @cached_property
+    def _resources(self) -> dict[str, object]:
+        return self._configuration.resources()
+
+    def run(self, years: Sequence[int] = (), subjects: Sequence[str] = (), *, recheck: bool = False) -> BuildReport:
         """Bring the asked years and subjects (default: all) up to date and say what was done.
 
-        Raises UnknownSelectionError for one that is not there, StoreError when a store is damaged, and what retrieval
-        raises when it must stop.
+        With `recheck`, years with a paper that was last asked for longer ago than its maximum age are looked at too:
+        the ministry could have changed a file under its old URL, which no index row tells.
+        Raises UnknownSelectionError for one that is not there, IndexShrunkError for an index that lost too much,
+        StoreError when a store is damaged, and what retrieval raises when it must stop.
         """
         _check(subjects)
         self.report.asked = tuple(subjects) or tuple(sorted(REGISTRY))
-        index = self._index()
+        index, due = self._index(recheck=recheck)
         unknown = sorted({str(year) for year in years} - index.keys())
         if unknown:
             raise UnknownSelectionError(f"the index has no keyed paper of the year {', '.join(unknown)}")
         wanted = {year: rows for year, rows in index.items() if not years or int(year) in years}
-        self._papers(wanted, all_years=not years)
+        self._papers(wanted, due & wanted.keys(), all_years=not years)
         self._items()
         self._subjects()
         self._release()
@@ -120,39 +144,50 @@ class Build:
 
     # -- stages -----------------------------------------------------------------------------------------------------
 
-    def _index(self) -> dict[str, str]:
-        """The digest of every year of the index, which is read (asked for when too old) and kept when it changed."""
-        from assets.exam import ministry_index
-
-        with self._resources["ministry"].open() as retriever:
+    def _index(self, *, recheck: bool) -> tuple[dict[str, str], set[str]]:
+        """The digest of every year of the index, which is read (asked for when too old) and kept when it changed; and
+        with `recheck` the years that have a paper due.
+        """
+        due: set[str] = set()
+        with self._configuration.open_ministry() as retriever:
             found = retriever.fetch_index()
             self.report.requests += retriever.counters.requests
         if not products.index_is_current(self._store, found.path.read_bytes()):
+            from assets.exam import ministry_index
+
             self._materialize([ministry_index])
         record = self._store.read_json(self._store.index_record())
         self.report.refused_rows = list(record["problems"])
-        return dict(record["years"])
+        if recheck:
+            with self._configuration.open_ministry() as retriever:
+                due = products.due_years(self._store, retriever)
+        return dict(record["years"]), due
 
-    def _papers(self, wanted: dict[str, str], *, all_years: bool) -> None:
-        from assets.exam import exam_papers
-        from resources.partitions import exam_years
-
+    def _papers(self, wanted: dict[str, str], due: set[str], *, all_years: bool) -> None:
         stale = products.stale_years(self._store, wanted)
         # With a selection, a year that was not asked for is not a year that vanished.
         todo = [str(year) for year in stale if all_years or str(year) in wanted]
-        self._instance.add_dynamic_partitions(str(exam_years.name), todo)
-        known = self._instance.get_dynamic_partitions(str(exam_years.name))
-        for first, last in ranges(todo, known):
-            self._materialize([exam_papers], partition_range=(first, last))
+        todo = sorted({*todo, *due}, key=int)
+        if todo:
+            self._read_years(todo)
         self.report.years_built = [int(year) for year in todo]
         records = (self._store.read_json_or_none(self._store.papers_record(int(year))) for year in wanted)
         self.report.failed_files = [url for record in records if record for url in record["failed"]]
 
-    def _items(self) -> None:
-        from assets.exam import subject_items
+    def _read_years(self, todo: list[str]) -> None:
+        from assets.exam import exam_papers
+        from resources.partitions import exam_years
 
+        self._instance.add_dynamic_partitions(str(exam_years.name), todo)
+        known = self._instance.get_dynamic_partitions(str(exam_years.name))
+        for first, last in ranges(todo, known):
+            self._materialize([exam_papers], partition_range=(first, last))
+
+    def _items(self) -> None:
         if not self._stale_scopes() - {NO_SUBJECT}:
             return
+        from assets.exam import subject_items
+
         slugs = sorted(REGISTRY)
         before = {slug: products.figures_digest(self._store, slug) for slug in slugs}
         # One run over all: what subjects share is counted over all, and a file whose bytes stay is not written.
@@ -160,29 +195,30 @@ class Build:
         self.report.items_written = [s for s in slugs if products.figures_digest(self._store, s) != before[s]]
 
     def _stale_scopes(self) -> set[str]:
-        return set(products.stale_items(self._store, products.items_inputs(self._store, self._lists.lists())))
+        return set(products.stale_items(self._store, products.items_inputs(self._store, self._lists)))
 
     def _subjects(self) -> None:
+        todo = [slug for slug in self.report.asked if self._state(slug).state == products.UNFINISHED]
+        self.report.subjects_built = todo
+        if not todo:
+            return
         from assets.exam import subject_dataset
         from assets.publication import subject_publication
         from checks.exam import SUBJECT_CHECKS
 
         chain = [subject_dataset, *SUBJECT_CHECKS, subject_publication]
-        todo = [slug for slug in self.report.asked if self._state(slug).state == products.UNFINISHED]
         for done, slug in enumerate(todo, start=1):
             self._materialize(chain, partition=slug, raise_on_error=False)
             self._progress.step("subjects built", done, len(todo))
-        self.report.subjects_built = todo
 
     def _state(self, slug: str) -> products.SubjectState:
-        return products.subject_state(self._store, self._public, slug, self._lists.withdrawals())
+        return products.subject_state(self._store, self._public, slug, self._withdrawals)
 
     def _release(self) -> None:
-        from assets.publication import exam_release
-        from checks.exam import RELEASE_CHECKS
+        if not products.release_is_current(self._store, self._public, self._lists, self._withdrawals):
+            from assets.publication import exam_release
+            from checks.exam import RELEASE_CHECKS
 
-        lists = self._lists.lists(), self._lists.withdrawals()
-        if not products.release_is_current(self._store, self._public, *lists):
             self._materialize([exam_release, *RELEASE_CHECKS], raise_on_error=False)
         self.report.release = self._store.read_json(self._store.release())
         self.report.suite = self._store.read_json_or_none(self._store.release_suite()) or {}
@@ -197,30 +233,31 @@ class Build:
         partition_range: tuple[str, str] | None = None,
         raise_on_error: bool = True,
     ) -> None:
-        tags = {}
-        if partition_range:
-            tags = {
-                "dagster/asset_partition_range_start": partition_range[0],
-                "dagster/asset_partition_range_end": partition_range[1],
-            }
-        result = self._dg.materialize(
+        import dagster as dg
+
+        from orchestration.jobs import range_tags
+
+        result = dg.materialize(
             definitions,
             instance=self._instance,
             resources=self._resources,
             partition_key=partition,
-            tags=tags,
+            tags=range_tags(*partition_range) if partition_range else {},
             raise_on_error=raise_on_error,
             run_config=QUIET,
         )
-        self.report.requests += requests_of(result)
+        for name, count in retrieval_of(result).items():
+            setattr(self.report, name, getattr(self.report, name) + count)
         self.report.errors += errors_of(result, partition or "")
 
 
-def requests_of(result: dg.ExecuteInProcessResult) -> int:
-    """Requests that the assets of a run say they made."""
-    events = result.get_asset_materialization_events()
-    made = [event.materialization.metadata.get("requests") for event in events]
-    return sum(int(each.value) for each in made if each is not None)
+RETRIEVAL_FIGURES = ("requests", "files_fetched", "files_not_modified")
+
+
+def retrieval_of(result: dg.ExecuteInProcessResult) -> dict[str, int]:
+    """What the assets of a run say of retrieval (`sitting.retrieval_figures`), summed."""
+    found = [event.materialization.metadata for event in result.get_asset_materialization_events()]
+    return {name: sum(int(each[name].value) for each in found if name in each) for name in RETRIEVAL_FIGURES}
 
 
 def errors_of(result: dg.ExecuteInProcessResult, partition: str) -> list[str]:

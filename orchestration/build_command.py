@@ -72,6 +72,12 @@ def exam(
     max_vanished_share: Annotated[
         float, typer.Option(min=0, max=1, help="Share of the index's keyed rows that may be gone at once.")
     ] = MAX_VANISHED_SHARE,
+    recheck: Annotated[
+        bool, typer.Option("--recheck", help="Ask again (conditionally) for papers past their maximum age.")
+    ] = False,
+    max_age_days: Annotated[
+        float, typer.Option(min=0, help="Days before a paper is asked for again; with --recheck, 0 asks for all.")
+    ] = 30.0,
     legal_benchmark: Annotated[str, typer.Option(help="tw-legal-benchmark-v2, to leave its items out.")] = "",
     tmmlu: Annotated[str, typer.Option(help="TMMLU+, to leave its items out.")] = "",
     maintainer: Annotated[str, typer.Option(help="JSONL of items that a maintainer excluded.")] = "",
@@ -82,8 +88,9 @@ def exam(
     for option, value in lists.items():
         if value and not Path(value).exists():
             _stop(USAGE, f"--{option.replace('_', '-')} {value}: there is no such file")
-    ministry = {"delay_seconds": delay, "jitter_seconds": delay / 2, "max_vanished_share": max_vanished_share}
-    report = _run(source, store, tuple(year or ()), tuple(subject or ()), ministry, processes, lists)
+    ministry = {"delay_seconds": delay, "jitter_seconds": delay / 2, "max_age_days": max_age_days}
+    ministry["max_vanished_share"] = max_vanished_share
+    report = _run(source, store, tuple(year or ()), tuple(subject or ()), ministry, processes, lists, recheck)
     if as_json:
         print(json.dumps(report.to_json(), ensure_ascii=False))
     else:
@@ -113,6 +120,7 @@ def _run(
     ministry: dict[str, float],
     processes: int,
     lists: dict[str, str],
+    recheck: bool,
 ) -> BuildReport:
     from opentwbench.exam.cache import CacheBusyError
     from opentwbench.exam.exclusion_lists import ListError
@@ -120,7 +128,7 @@ def _run(
     from opentwbench.exam.mirror import MirrorError
     from opentwbench.exam.polite import RetrievalStopped
     from orchestration.build import Build, UnknownSelectionError
-    from orchestration.definitions import Configuration
+    from orchestration.configuration import Configuration
     from resources.store import StoreError, StoreUnusableError
 
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
@@ -135,7 +143,7 @@ def _run(
                 ministry=ministry,
                 progress=BarProgress(bars),
             )
-            return Build(configuration, recorded_instance()).run(years, subjects)
+            return Build(configuration, recorded_instance).run(years, subjects, recheck=recheck)
     except (UnknownSelectionError, MirrorError, ListError, ValueError) as error:
         _stop(USAGE, str(error))
     except IndexFormatError as error:
@@ -173,7 +181,10 @@ def show(report: BuildReport, console: Console) -> None:
         console.print(f"nothing changed: {report.requests} requests, nothing rebuilt")
     else:
         years, subjects = len(report.years_built), len(report.subjects_built)
-        console.print(f"{report.requests} requests, {years} years and {subjects} subjects built")
+        asked = (
+            f"{report.requests} requests ({report.files_fetched} new files, {report.files_not_modified} not modified)"
+        )
+        console.print(f"{asked}, {years} years and {subjects} subjects built")
     release = report.release
     if report.refused_rows:
         refused = [[str(each[c])[:200] for c in ("line", "problem", "text")] for each in report.refused_rows]

@@ -10,10 +10,28 @@ index_job = dg.define_asset_job(
     description="Read the ministry's index and name what changed.",
 )
 
+
+def range_tags(first: str, last: str) -> dict[str, str]:
+    """The tags of one run over a range of partitions: how Dagster itself starts a single-run backfill."""
+    return {"dagster/asset_partition_range_start": first, "dagster/asset_partition_range_end": last}
+
+
 papers_job = dg.define_asset_job(
     "papers_job",
     selection=dg.AssetSelection.assets("exam_papers"),
     description="Retrieve and parse the papers of a sitting year.",
+)
+
+items_job = dg.define_asset_job(
+    "items_job",
+    selection=dg.AssetSelection.assets("subject_items"),
+    description="The items of subjects. Over all of them in one run, because what subjects share is counted over all.",
+)
+
+dataset_job = dg.define_asset_job(
+    "dataset_job",
+    selection=dg.AssetSelection.assets("subject_dataset", "subject_publication"),
+    description="One subject from its items to its published folder, through every blocking check.",
 )
 
 subject_job = dg.define_asset_job(
@@ -28,4 +46,4 @@ release_job = dg.define_asset_job(
     description="The row contract once more over the whole release (Great Expectations).",
 )
 
-JOBS = (index_job, papers_job, subject_job, release_job)
+JOBS = (index_job, papers_job, items_job, dataset_job, subject_job, release_job)

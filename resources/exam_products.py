@@ -11,7 +11,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from hashlib import sha256
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from opentwbench.dataset.contract import ItemRow
 from opentwbench.dataset.files import JSONL_NAME, read_jsonl
@@ -25,7 +25,7 @@ from opentwbench.exam.exclusion_lists import Lists
 from opentwbench.exam.index import MAX_VANISHED_SHARE, Index, read_index
 from opentwbench.exam.items import NO_SUBJECT, ItemLineError
 from opentwbench.exam.items import from_line as item_from_line
-from opentwbench.exam.model import RejectionReason
+from opentwbench.exam.model import IndexRow, RejectionReason
 from opentwbench.exam.release import (
     Settled,
     code_version,
@@ -38,11 +38,14 @@ from opentwbench.exam.release import (
     sum_of_matchings,
 )
 from opentwbench.exam.row_records import compare_rows
-from opentwbench.exam.sitting import RowRecord, from_line, row_of_line, to_line
+from opentwbench.exam.sitting import RowRecord, from_line, needed_urls, row_of_line, to_line
 from opentwbench.exam.subjects import REGISTRY, Subject
 from resources import index_versions
 from resources.index_versions import IndexVersion
 from resources.store import Store, StoreError
+
+if TYPE_CHECKING:
+    from opentwbench.exam.retrieval import Retriever
 
 PUBLISHED, WITHHELD, NO_SOURCE, UNFINISHED = "published", "withheld", "no source", "unfinished"
 """What can be said of a subject: its bytes are out; a check stands against them; it has no paper; work remains."""
@@ -153,20 +156,47 @@ def rejection_of(each: RowRecord) -> dict[str, Any]:
 
 def stale_years(store: Store, years: Mapping[str, str]) -> list[int]:
     """Years whose papers must be looked at (again): rows or parser changed, a file failed, or all rows vanished."""
+    return sorted({*unread_years(store, years), *failed_years(store)})
+
+
+def unread_years(store: Store, years: Mapping[str, str]) -> list[int]:
+    """The stale years without those where only a file failed: what is there of them is all that could be had."""
     wanted = {int(year): rows for year, rows in years.items()}
-    stale = [year for year, rows in wanted.items() if not _year_is_current(store, year, rows)]
     # A year that left the index is rewritten as empty once.
-    stale += [year for year in store.years() if year not in wanted and not _year_is_current(store, year, "")]
-    return sorted(stale)
+    gone = dict.fromkeys((year for year in store.years() if year not in wanted), "")
+    return sorted(year for year, rows in (wanted | gone).items() if not _year_is_read(store, year, rows))
 
 
-def _year_is_current(store: Store, year: int, rows: str) -> bool:
+def failed_years(store: Store) -> list[int]:
+    """Years with a file that gave no whole answer: to be asked for again."""
+    return [year for year in store.years() if _failed(store, year)]
+
+
+def due_years(store: Store, retriever: Retriever) -> set[str]:
+    """Years (as text) of the index last seen with a paper that was last asked for longer ago than its maximum age."""
+    rows: dict[str, list[IndexRow]] = {}
+    for row in stored_index(store).keyed():
+        rows.setdefault(str(row.year_roc), []).append(row)
+    return {year for year, own in rows.items() if retriever.due(needed_urls(own))}
+
+
+def year_inputs(rows: str) -> str:
+    """Digest of what the papers of a year are read from: its index rows and the parser."""
+    return digest([rows.encode(), parser_digest().encode()])
+
+
+def _year_is_read(store: Store, year: int, rows: str) -> bool:
     record = store.read_json_or_none(store.papers_record(year))
     return (
         record is not None
-        and (record["rows"], record["parser"], record["failed"]) == (rows, parser_digest(), [])
+        and (record["rows"], record["parser"]) == (rows, parser_digest())
         and record["sha256"] == _hash_of(store, store.papers(year))
     )
+
+
+def _failed(store: Store, year: int) -> bool:
+    record = store.read_json_or_none(store.papers_record(year))
+    return record is not None and bool(record["failed"])
 
 
 def year_records(store: Store) -> list[dict[str, Any]]:

@@ -6,53 +6,52 @@ Nothing is opened, asked or read when definitions load; a wrong value is found b
 
 from __future__ import annotations
 
-from pathlib import Path
+from dataclasses import fields
 
 import dagster as dg
 from pydantic import Field
 
-from opentwbench.exam.index import MAX_VANISHED_SHARE
-from opentwbench.exam.polite import Politeness
-from opentwbench.exam.retrieval import DAY, LIVE, Limits, Retriever
+from opentwbench.exam.retrieval import Retriever
+from resources.connections import MinistryConnection
 
-_POLITE = Politeness()
-_LIMITS = Limits()
+_DEFAULT = MinistryConnection()
+_NAMES = [field.name for field in fields(MinistryConnection)]
 
 
 class MinistryResource(dg.ConfigurableResource):
     """Where papers, keys and the index come from. One retriever at a time may use a cache."""
 
     source: str = Field(
-        default=LIVE,
+        default=_DEFAULT.source,
         description="'live' (the ministry), a base URL in place of the ministry's scheme and host, or a mirror folder",
     )
-    cache: str = Field(default="store/cache", description="Local folder of retrieved papers, one a ministry")
+    cache: str = Field(default=_DEFAULT.cache, description="Local folder of retrieved papers, one a ministry")
     delay_seconds: float = Field(
-        default=_POLITE.delay_seconds, ge=0, description="Seconds between the starts of two requests"
+        default=_DEFAULT.delay_seconds, ge=0, description="Seconds between the starts of two requests"
     )
-    jitter_seconds: float = Field(default=_POLITE.jitter_seconds, ge=0, description="Up to this many seconds more")
-    attempts: int = Field(default=_POLITE.attempts, ge=1, description="Requests for one URL before giving up")
+    jitter_seconds: float = Field(default=_DEFAULT.jitter_seconds, ge=0, description="Up to this many seconds more")
+    attempts: int = Field(default=_DEFAULT.attempts, ge=1, description="Requests for one URL before giving up")
     backoff_seconds: float = Field(
-        default=_POLITE.backoff_seconds, ge=0, description="Seconds before the second attempt; doubles with each"
+        default=_DEFAULT.backoff_seconds, ge=0, description="Seconds before the second attempt; doubles with each"
     )
-    timeout_seconds: float = Field(default=_POLITE.timeout_seconds, gt=0, description="Seconds to wait for the server")
+    timeout_seconds: float = Field(default=_DEFAULT.timeout_seconds, gt=0, description="Seconds to wait for the server")
     max_age_days: float = Field(
-        default=_LIMITS.max_age_seconds / DAY,
+        default=_DEFAULT.max_age_days,
         ge=0,
         description="Days before a paper is asked for again (conditionally)",
     )
     missing_max_age_days: float = Field(
-        default=_LIMITS.missing_max_age_seconds / DAY,
+        default=_DEFAULT.missing_max_age_days,
         ge=0,
         description="Days before a missing paper is asked for again",
     )
     index_max_age_hours: float = Field(
-        default=_LIMITS.index_max_age_seconds / DAY * 24, ge=0, description="Hours before the index is asked for again"
+        default=_DEFAULT.index_max_age_hours, ge=0, description="Hours before the index is asked for again"
     )
-    max_pdf_bytes: int = Field(default=_LIMITS.max_pdf_bytes, ge=1, description="A larger paper is refused")
-    max_index_bytes: int = Field(default=_LIMITS.max_index_bytes, ge=1, description="A larger index is refused")
+    max_pdf_bytes: int = Field(default=_DEFAULT.max_pdf_bytes, ge=1, description="A larger paper is refused")
+    max_index_bytes: int = Field(default=_DEFAULT.max_index_bytes, ge=1, description="A larger index is refused")
     max_vanished_share: float = Field(
-        default=MAX_VANISHED_SHARE,
+        default=_DEFAULT.max_vanished_share,
         ge=0,
         le=1,
         description="Share of the index's keyed rows that may be gone at once; more is an error",
@@ -69,23 +68,4 @@ class MinistryResource(dg.ConfigurableResource):
 
         Raises ValueError for a source that is none, MirrorError for a folder that is no mirror.
         """
-        return Retriever(
-            self.source,
-            Path(self.cache),
-            Politeness(
-                delay_seconds=self.delay_seconds,
-                jitter_seconds=self.jitter_seconds,
-                attempts=self.attempts,
-                backoff_seconds=self.backoff_seconds,
-                timeout_seconds=self.timeout_seconds,
-            ),
-            Limits(
-                max_pdf_bytes=self.max_pdf_bytes,
-                max_index_bytes=self.max_index_bytes,
-                max_age_seconds=self.max_age_days * DAY,
-                missing_max_age_seconds=self.missing_max_age_days * DAY,
-                index_max_age_seconds=self.index_max_age_hours * DAY / 24,
-            ),
-            ca_bundle=Path(self.ca_bundle) if self.ca_bundle else None,
-            proxy=self.proxy or None,
-        )
+        return MinistryConnection(**{name: getattr(self, name) for name in _NAMES}).open()

@@ -8,6 +8,7 @@ from __future__ import annotations
 import dagster as dg
 from pydantic import Field
 
+from resources.connections import publication_target
 from resources.store import Store
 
 
@@ -18,4 +19,4 @@ class PublicationResource(dg.ConfigurableResource):
 
     def open(self, store: Store) -> Store:
         """The store whose `publications` folder is the target."""
-        return Store(self.url, store.cache_folder) if self.url else store
+        return publication_target(self.url, store)

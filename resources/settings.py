@@ -12,8 +12,8 @@ import dagster as dg
 from pydantic import Field
 
 from opentwbench.dataset.model import Withdrawal
-from opentwbench.exam.exclusion_lists import Lists, read_foreign_list, read_id_list
-from opentwbench.exam.model import Exclusion
+from opentwbench.exam.exclusion_lists import Lists
+from resources.connections import ListPaths
 from resources.store import Store
 
 
@@ -49,20 +49,14 @@ class ListSettings(dg.ConfigurableResource):
     maintainer: str = Field(default="", description="JSONL of items a maintainer excluded: id, reason, date, evidence")
     withdrawn: str = Field(default="", description="JSONL of items that stay published but leave the scored set")
 
+    @property
+    def _paths(self) -> ListPaths:
+        return ListPaths(self.legal_benchmark, self.tmmlu, self.maintainer, self.withdrawn)
+
     def lists(self) -> Lists:
         """Everything that may leave an item out of publication."""
-        return Lists(
-            foreign=(
-                read_foreign_list(Exclusion.IN_LEGAL_BENCHMARK_V2, _path(self.legal_benchmark)),
-                read_foreign_list(Exclusion.IN_TMMLU_PLUS, _path(self.tmmlu)),
-            ),
-            maintainer=read_id_list(_path(self.maintainer)),
-        )
+        return self._paths.lists()
 
     def withdrawals(self) -> dict[str, Withdrawal]:
         """Items that leave the scored set, by id."""
-        return read_id_list(_path(self.withdrawn))
-
-
-def _path(text: str) -> Path | None:
-    return Path(text) if text else None
+        return self._paths.withdrawals()

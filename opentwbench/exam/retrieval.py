@@ -185,9 +185,33 @@ class Retriever:
 
         `max_age_seconds` overrides the limits' age for this call: 0 asks the source now (conditionally).
         """
+        return self._fetch(self._paper(url, max_age_seconds))
+
+    def due(self, urls: Iterable[str]) -> list[str]:
+        """The distinct URLs whose next `fetch` would ask the source, or read a mirror's file, because nothing is known
+        of them or what is known is too old. Nothing is asked and no body is read; the order is kept.
+
+        Raises ValueError for a URL that is no paper's.
+        """
+        return [url for url in dict.fromkeys(urls) if self._is_due(self._paper(url))]
+
+    def _paper(self, url: str, max_age_seconds: float | None = None) -> _Wanted:
         parse_paper_url(url)
         age = self._limits.max_age_seconds if max_age_seconds is None else max_age_seconds
-        return self._fetch(_Wanted(url, ".pdf", self._limits.max_pdf_bytes, age, _pdf_flaw))
+        return _Wanted(url, ".pdf", self._limits.max_pdf_bytes, age, _pdf_flaw)
+
+    def _is_due(self, wanted: _Wanted) -> bool:
+        record = self._known(wanted)
+        if self._mirror is None:
+            return record is None or not self._is_fresh(record, wanted)
+        path = self._mirror.path_of(wanted.url)
+        if path is None:
+            return record is not None  # it was there once
+        try:
+            with open_regular(path) as file:
+                return record is None or record.etag != _stamp(file)
+        except OSError:
+            return record is not None
 
     def fetch_all(
         self, urls: Iterable[str], on_progress: Callable[[Progress], None] | None = None

@@ -81,6 +81,16 @@ def needed_urls(rows: Iterable[IndexRow]) -> list[str]:
     return list(dict.fromkeys(urls))
 
 
+def retrieval_figures(files: Iterable[Retrieved]) -> dict[str, int]:
+    """Requests made, files that came with new bytes, and files that the source still had as they were here."""
+    kept = list(files)
+    return {
+        "requests": sum(file.requests for file in kept),
+        "files_fetched": sum(file.status == "fetched" for file in kept),
+        "files_not_modified": sum(file.status == "not_modified" for file in kept),
+    }
+
+
 def collect(
     rows: Sequence[IndexRow], retrieved: Mapping[str, Retrieved], parse: Parse, cache: ParseCache
 ) -> list[RowRecord]:
