@@ -62,6 +62,7 @@ def audit_page(found: Figures, record: Record, second: DependenceFigures) -> str
         *(_missed_row(rule, found.kept) for rule in found.rules),
         "",
         *_names("Missed", [(r.rule.value, r.missed) for r in found.rules]),
+        *_on_damage(found),
         *_rounds(record),
         *_auditor(found),
         *_grounds(record),
@@ -118,6 +119,21 @@ def _names(title: str, by_rule: Sequence[tuple[str, Sequence[str]]]) -> list[str
 def _listed(names: Sequence[str]) -> str:
     shown = ", ".join(names[:LISTED])
     return shown if len(names) <= LISTED else f"{shown} and {len(names) - LISTED} more"
+
+
+def _on_damage(found: Figures) -> list[str]:
+    rows = [f"| {kind} | {n} | {of} | {wilson(n, of).shown()} |" for kind, (of, n) in found.on_damage.items()]
+    return [
+        "The real papers hold nothing for some rules to remove, so damage was planted in kept questions (one draw by",
+        "seed, not the sheets'). Two signs were written after these kinds of damage: a stem that breaks off or begins",
+        "with cells, an option that ends by asking. Cut heads and merged options are not seen by words; the question",
+        "reader and the comparison with the parse record stand against them (`docs/studies/planted-defects.md`).",
+        "",
+        "| planted | removed by a rule on the words | of | share |",
+        "|---|---|---|---|",
+        *rows,
+        "",
+    ]
 
 
 def _rounds(record: Record) -> list[str]:
@@ -215,6 +231,7 @@ def to_json(found: Figures, second: DependenceFigures) -> dict[str, Any]:
         },
         "stale": list(found.stale),
         "unjudged": list(found.unjudged),
+        "rules_on_damage": {kind: {"planted": of, "removed": n} for kind, (of, n) in found.on_damage.items()},
         "planted": planted,
         "caught": caught,
         "proposals": [lead.item for lead in second.leads],

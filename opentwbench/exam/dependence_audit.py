@@ -94,7 +94,11 @@ def figures(items: Sequence[Printed], record: Record, seed: int) -> DependenceFi
         return Share(len(chosen), sum(proposed(each, stem) for each, stem in chosen))
 
     group = [each for each in items if _tied_by_heading(each)]
-    cut = [each for kind, each in plant(items, PLANTED_EACH, seed) if kind in (Damage.SCENE_CUT, Damage.HEAD_CUT)]
+    cut = [
+        each
+        for kind, each in plant(items, PLANTED_EACH, seed, strict=False)
+        if kind in (Damage.SCENE_CUT, Damage.HEAD_CUT)
+    ]
     return DependenceFigures(
         kept=len(kept),
         leads=tuple(leads),

@@ -458,6 +458,7 @@ def test_displaced_stem_begins_mid_sentence_or_asks_nothing(stem: str, expected:
         (("甲說", "乙說", "丙說", "丁說關於契約之解除，下列何者正確？"), "option D ends by asking"),
         (("甲說", "乙說請問其效力為何？", "丙說", "丁說"), "option B ends by asking"),
         (("第一", "第二", "第三", "第四有關時效之敘述，何者錯誤："), "option D ends by asking"),
+        (("甲說", "乙說", "丙說", "丁說行政處分之效力始於："), "option D ends by asking"),
         # natives: options that are questions, a verse that asks, a question quoted in the middle
         (("下列何者正確？", "何謂時效？", "為何中斷？", "如何計算？"), ""),
         (("何處是歸程？", "長亭更短亭", "平林漠漠", "寒山一帶"), ""),
