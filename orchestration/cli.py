@@ -14,9 +14,11 @@ from orchestration import (
     extract_command,
     filter_audit_command,
     paper_commands,
+    sample_command,
     score_command,
     study_command,
     subject_commands,
+    submit_command,
     withdrawal_commands,
 )
 
@@ -36,6 +38,8 @@ filter_audit_command.add_to(study_command.app)
 app.add_typer(study_command.app, name="study")
 app.command(name="audit", epilog=audit_command.STATUSES)(audit_command.audit)
 app.command(name="evaluate", epilog=evaluate_command.STATUSES)(evaluate_command.evaluate)
+app.add_typer(sample_command.app, name="sample")
+app.add_typer(submit_command.app, name="submit")
 study_command.app.command(epilog=score_command.STUDY_STATUSES)(score_command.box_else_pattern)
 app.command(name="rescore", epilog=score_command.STATUSES)(score_command.rescore_runs)
 app.command(name="extract", epilog=extract_command.STATUSES)(extract_command.extract)

@@ -1,0 +1,133 @@
+"""`otb sample`: draw an edition of the stratified sample once, look at it against the data sets of today.
+
+What belongs here: arguments, files, tables, exit statuses. What does not: the draw (`opentwbench.evaluation.sample`).
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Annotated, NoReturn
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from opentwbench.dataset.manifest import read_manifest
+from opentwbench.dataset.model import DatasetError
+from opentwbench.evaluation.items import ItemFile, item_file, read_items
+from opentwbench.evaluation.model import AskedItem
+from opentwbench.evaluation.sample import PER_SUBJECT, Edition, SampleError, Standing, draw, read_edition, standing
+from opentwbench.evaluation.sample import write_edition as write
+from orchestration.evaluate_command import published_folders
+from resources.store import StoreError
+
+USAGE, NOTHING = 2, 3
+
+STATUSES = (
+    "Exit status: 0 done; 1 a fault of the program; 2 wrong arguments, or an edition that stands already; "
+    "3 no items, or no edition."
+)
+
+app = typer.Typer(help="Draw the stratified sample, or look at an edition of it.", no_args_is_help=True)
+
+StoreOption = Annotated[str, typer.Option(help="Folder of the store.")]
+ItemsOption = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--items", help="Data-set folder; may be given several times. Default: what is published.", show_default=False
+    ),
+]
+
+
+@app.command(name="draw", epilog=STATUSES)
+def draw_edition(
+    name: Annotated[str, typer.Argument(help="Name of the edition, e.g. 2026-11.")],
+    out: Annotated[Path, typer.Option(help="File of the edition (JSON).", show_default=False)],
+    store: StoreOption = "store",
+    items: ItemsOption = None,
+    per_subject: Annotated[int, typer.Option(min=1, help="Most items a subject.")] = PER_SUBJECT,
+    scored: Annotated[bool, typer.Option("--scored", help="Leave out what is withdrawn already.")] = False,
+) -> None:
+    """Draw a new edition over the published items of every subject.
+
+    Withdrawn items are drawn too, unless --scored says otherwise: then no withdrawal ever changes a draw, and what is
+    withdrawn leaves the scores. An edition is frozen: drawing again under its name changes nothing, or is refused when
+    another draw would come out.
+    """
+    try:
+        files = _files(store, items)
+        edition = draw(_pool(files, scored=scored), name, {file.subject: file.version for file in files}, per_subject)
+        new = write(edition, out)
+    except (DatasetError, StoreError) as error:
+        _stop(NOTHING, str(error))
+    except SampleError as error:
+        _stop(USAGE, str(error))
+    state = "drawn" if new else "stands already, unchanged"
+    print(f"{edition.name}: {len(edition):,} items of {len(edition.subjects)} subjects, {edition.digest}, {state}")
+
+
+@app.command(epilog=STATUSES)
+def show(
+    edition: Annotated[Path, typer.Argument(help="File of the edition.")],
+    store: StoreOption = "store",
+    items: ItemsOption = None,
+    ids: Annotated[bool, typer.Option("--ids", help="Print the scored ids, one a line, for otb evaluate.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="The figures as one JSON object.")] = False,
+) -> None:
+    """What of an edition is scored today: withdrawn and lost items leave, no other takes their place."""
+    try:
+        found = read_edition(edition)
+        now = standing_of(found, _files(store, items))
+    except (DatasetError, StoreError, SampleError) as error:
+        _stop(NOTHING, str(error))
+    if ids:
+        sys.stdout.writelines(f"{item_id}\n" for item_id in now.scored)
+    elif as_json:
+        print(json.dumps(_figures(found, now), ensure_ascii=False))
+    else:
+        table = Table(title=f"sample {found.name}", title_justify="left", show_header=False)
+        for name, value in _figures(found, now).items():
+            table.add_row(name.replace("_", " "), f"{value:,}" if isinstance(value, int) else str(value))
+        Console().print(table)
+
+
+def _files(store: str, items: list[Path] | None) -> list[ItemFile]:
+    return [item_file(path) for path in items or published_folders(store, [])]
+
+
+def _pool(files: list[ItemFile], *, scored: bool) -> Iterator[AskedItem]:
+    for file in files:
+        left_out = file.withdrawn if scored else frozenset()
+        yield from (item for item in read_items(file.path, file.subject) if item.item_id not in left_out)
+
+
+def standing_of(edition: Edition, files: Sequence[ItemFile]) -> Standing:
+    """What of an edition is scored with these data sets; corrected texts are followed through their aliases."""
+    published = [item.item_id for file in files for item in read_items(file.path, file.subject)]
+    withdrawn = [item_id for file in files for item_id in file.withdrawn]
+    aliases: dict[str, str] = {}
+    for file in files:
+        if (file.path.parent / "manifest.json").is_file():
+            aliases |= read_manifest(file.path.parent).get("aliases", {})
+    return standing(edition, published, withdrawn, aliases)
+
+
+def _figures(edition: Edition, now: Standing) -> dict[str, int | str]:
+    return {
+        "edition": edition.name,
+        "digest": edition.digest,
+        "subjects": len(edition.subjects),
+        "drawn": len(edition),
+        "scored": len(now.scored),
+        "withdrawn": len(now.withdrawn),
+        "gone": len(now.gone),
+        "renamed": now.renamed,
+    }
+
+
+def _stop(status: int, message: str) -> NoReturn:
+    print(f"otb sample: {message}", file=sys.stderr)
+    raise typer.Exit(status)
