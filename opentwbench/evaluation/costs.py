@@ -77,11 +77,12 @@ class Limit:
     def reached(self, spending: Spending, under_way: int) -> str:
         """Why nothing more may be asked, '' while it may.
 
-        Requests under way are counted at the mean so far, so that the stop comes before the limit and not behind it.
+        Requests under way, the next one among them, are counted at the mean so far, so that the stop comes before the
+        limit and not behind it. Before the first response nothing is known, and nothing is held back.
         """
         share = 1.0 + (under_way / spending.responses if spending.responses else 0.0)
         if self.tokens is not None and spending.tokens * share >= self.tokens:
-            return f"{spending.tokens:,} tokens used and {under_way} requests under way: limit {self.tokens:,}"
+            return f"{spending.tokens:,} tokens used, {under_way} requests under way or next: limit {self.tokens:,}"
         if self.money is not None and spending.money * share >= self.money:
-            return f"{spending.money:.2f} spent and {under_way} requests under way: limit {self.money:.2f}"
+            return f"{spending.money:.2f} spent, {under_way} requests under way or next: limit {self.money:.2f}"
         return ""

@@ -250,15 +250,17 @@ class _Run:
                 return
             self.tally.under_way += 1
             try:
-                reply = await self.client.ask(question.body, question.payload)
+                await self._carry_out(question)
             except EndpointStopped as error:
                 self._stop(str(error), cut_short=True)
-                return
             finally:
                 self.tally.under_way -= 1
-            response = response_of(question, self.plan, reply)
-            await self.writer.write(response)
-            self._count(response, question)
+
+    async def _carry_out(self, question: Question) -> None:
+        reply = await self.client.ask(question.body, question.payload)
+        response = response_of(question, self.plan, reply)
+        await self.writer.write(response)
+        self._count(response, question)
 
     async def _next(self) -> Question | None:
         for question in self._stream:
@@ -267,7 +269,7 @@ class _Run:
                 if self._skips % SKIPS_A_TURN == 0:
                     await asyncio.sleep(0)
                 continue
-            if reason := self._limit.reached(self.tally.spending, self.tally.under_way):
+            if reason := self._limit.reached(self.tally.spending, self.tally.under_way + 1):
                 self._stop(f"spending stop: {reason}")
                 return None
             return question
