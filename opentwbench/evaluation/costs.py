@@ -77,8 +77,9 @@ class Limit:
     def reached(self, spending: Spending, under_way: int) -> str:
         """Why nothing more may be asked, '' while it may.
 
-        Requests under way, the next one among them, are counted at the mean so far, so that the stop comes before the
-        limit and not behind it. Before the first response nothing is known, and nothing is held back.
+        Requests under way, the next one among them, are counted at the mean so far, so that the stop comes at the limit
+        and not a whole window of requests behind it. It is off by what those requests differ from the mean; before the
+        first response nothing is known, and nothing is held back.
         """
         share = 1.0 + (under_way / spending.responses if spending.responses else 0.0)
         if self.tokens is not None and spending.tokens * share >= self.tokens:

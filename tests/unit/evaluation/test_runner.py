@@ -178,18 +178,18 @@ def test_context_overflow_is_the_items_fault(endpoint: ModelEndpoint, tmp_path: 
     assert (outcome.stopped, outcome.errors, outcome.complete) == ("", {ErrorClass.CONTEXT_OVERFLOW: 60}, True)
 
 
-def test_the_spending_stop_comes_before_the_limit_and_counts_earlier_starts(
+def test_the_spending_stop_comes_at_the_limit_and_counts_earlier_starts(
     endpoint: ModelEndpoint, tmp_path: Path
 ) -> None:
     items = made_set(tmp_path, 300)
     limit = Limit(tokens=20_000)
     outcome = make_run(items, tmp_path / "run", endpoint.base_url, limit=limit)
     assert outcome.stopped.startswith("spending stop: ")
-    assert 10_000 < outcome.spending.tokens <= 20_000
+    # Requests differ by a few characters from their mean; a window of eight behind the limit would be 21,300.
+    assert 19_000 < outcome.spending.tokens < 20_200
     assert outcome.asked == len(list(read_responses(tmp_path / "run"))) == endpoint.stats()["requests"]
     again = make_run(items, tmp_path / "run", endpoint.base_url, limit=limit)
-    assert again.asked <= 8
-    assert again.spending.tokens <= 20_000
+    assert again.asked == 0
     assert make_run(items, tmp_path / "run", endpoint.base_url, limit=Limit(tokens=10**9)).complete
 
 
