@@ -18,7 +18,7 @@ from typing import Protocol
 import polars as pl
 
 from opentwbench.dataset.model import KeyFigures
-from opentwbench.exam.fingerprint import exact_digest, fold_exact, fold_loose, item_id_of, of_folded
+from opentwbench.exam.fingerprint import exact_digest, fold_exact, fold_loose, item_id_of, of_folded, short_digest
 from opentwbench.exam.model import Exclusion, IndexRow, PaperItem, PaperRecord
 
 RULINGS: frozenset[Exclusion] = frozenset(
@@ -165,7 +165,7 @@ class Grouping:
         number = self._loose.get(alike)
         if number is None:
             number = self._loose[alike] = len(self._loose)
-            self._stems.append(_bits(stem) if stem else 0)
+            self._stems.append(short_digest(stem) if stem else 0)
         self._loose_of.append(number)
         self._said.append(said)
         self._verdicts.append(_verdict(kind, said, item, folded))
@@ -235,22 +235,21 @@ def _said(item: Printed) -> tuple[int, str]:
 
 def _verdict(kind: int, said: str, item: Printed, folded: Sequence[str] | None) -> int:
     """64 bits of what the key says, folded for comparison across copies (`answer`)."""
-    if kind != KEYED:
-        return _bits(f"{kind}\x1f{said}")
-    if folded is None:
-        folded = [fold_loose(text) for text in item.options.values()]
-    return _bits(f"{KEYED}\x1f{_answer(said, folded)}")
+    if kind != KEYED or item.key is None:
+        return short_digest(f"{kind}\x1f{said}")
+    return short_digest(f"{KEYED}\x1f{folded_answer(item.options, item.key, folded)}")
 
 
-def _answer(printed: str, folded: Sequence[str]) -> str:
-    """Loosely folded, so that a comma is no conflict; exactly, where that would make two options of the item equal
+def folded_answer(options: Mapping[str, str], key: str, folded: Sequence[str] | None = None) -> str:
+    """The text of option `key` for comparison across copies. `folded` are all options loosely folded, where known.
+
+    Loosely folded, so that a comma is no conflict; exactly, where that would make two options of the item equal
     (questions about punctuation).
     """
-    return fold_loose(printed) if len(set(folded)) == len(folded) else fold_exact(printed)
-
-
-def _bits(text: str) -> int:
-    return int.from_bytes(sha256(text.encode()).digest()[:8], "big")
+    if folded is None:
+        folded = [fold_loose(text) for text in options.values()]
+    distinct = len(set(folded)) == len(folded)
+    return folded[list(options).index(key)] if distinct else fold_exact(options[key])
 
 
 @dataclass(frozen=True, slots=True)
@@ -301,12 +300,10 @@ def official_option(item: Printed) -> str | None:
 
 
 def answer(item: Printed) -> str | None:
-    """The single official answer folded for comparison across copies, None as in `official_option`.
-
-    Loosely folded, so that a comma is no conflict; exactly, where that would make two options of the item equal.
-    """
-    printed = official_option(item)
-    return None if printed is None else _answer(printed, [fold_loose(text) for text in item.options.values()])
+    """The single official answer as `folded_answer` gives it, None as in `official_option`."""
+    if official_option(item) is None or item.key is None:
+        return None
+    return folded_answer(item.options, item.key)
 
 
 def keys_conflict(group: Group) -> bool:

@@ -13,29 +13,27 @@ from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from hashlib import sha256
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
-from opentwbench.exam.fingerprint import exact, fold_exact, fold_loose, loose, of_folded
+from opentwbench.exam.dedupe import folded_answer
+from opentwbench.exam.fingerprint import exact, fold_loose, loose, of_folded, short_digest
 from opentwbench.exam.split_files import (
     NOTES,
     SET_ASIDE,
     AuditError,
     ColumnMap,
-    Fault,
-    FileRefused,
     FoundFile,
-    Reason,
     Row,
     SplitRule,
     list_files,
     read_files,
     split_of,
 )
+from opentwbench.exam.tabular_files import Fault, FileRefused, Reason
 
 MAX_ROWS = 4_000_000
 """Rows of one audit: 1.6 GB when the lists are made (docs/audit.md). The largest release has 255,854 rows."""
@@ -312,7 +310,7 @@ class _Store:
         self.loose_low.append(alike & _MASK)
         self.exact_high.append(verbatim >> 64)
         self.exact_low.append(verbatim & _MASK)
-        self.stem.append(_digest(stem))
+        self.stem.append(short_digest(stem))
 
     def __len__(self) -> int:
         return len(self.row)
@@ -351,17 +349,9 @@ _TYPES: dict[str, type[pl.DataType]] = {
 }
 
 
-def _digest(text: str) -> int:
-    return int.from_bytes(sha256(text.encode()).digest()[:8], "big")
-
-
 def _answer(row: Row, folded: Sequence[str]) -> int:
-    """The key's text as a number, by the rule of dedupe.answer: loosely folded unless that makes two options equal."""
-    if not row.letter:
-        return 0
-    place = list(row.options).index(row.letter)
-    text = folded[place] if len(set(folded)) == len(folded) else fold_exact(row.options[row.letter])
-    return _digest(text) or 1
+    """The key's text as a number, folded as our own answers are; 0 without a key."""
+    return (short_digest(folded_answer(row.options, row.letter, folded)) or 1) if row.letter else 0
 
 
 class _Faults:

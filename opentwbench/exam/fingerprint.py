@@ -52,6 +52,11 @@ def of_folded(stem: str, texts: Iterable[str]) -> str:
     return sha256(_SEPARATOR.join([stem, *sorted(texts)]).encode()).hexdigest()
 
 
+def short_digest(text: str) -> int:
+    """64 bits of a text's sha256: enough to tell texts apart inside one group, and stems of one corpus."""
+    return int.from_bytes(sha256(text.encode()).digest()[:8], "big")
+
+
 def item_id(subject_key: str, question: str, options: Mapping[str, str]) -> str:
     """Identity of an item, e.g. 'medicine-1f0c9a77b2de': subject key and 12 hex digits of the exact fingerprint."""
     return item_id_of(subject_key, exact(question, options))

@@ -16,7 +16,8 @@ from opentwbench.dataset.files import csv_bytes, jsonl_bytes
 from opentwbench.exam import duplicate_audit
 from opentwbench.exam.dedupe import group, keys_conflict
 from opentwbench.exam.duplicate_audit import Audit, audit_folder
-from opentwbench.exam.split_files import AuditError, ColumnMap, Reason
+from opentwbench.exam.split_files import AuditError, ColumnMap
+from opentwbench.exam.tabular_files import Reason
 
 PUBLISHED_IN_SMALL = {
     "rows": 231,

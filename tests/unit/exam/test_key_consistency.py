@@ -339,7 +339,7 @@ def test_the_page_names_every_copy_and_holds_no_text_of_a_paper() -> None:
         *(p.answer_sha256 for p in found.conflicts[0].printings),
     ):
         assert name in words
-    assert "0 of 1 = 0" in words
+    assert "| 0 of 1 = 0.0000% (95 % interval 0.0%–79.4%) |" in words
     assert not any(text in words for text in (STEM, *TEXTS))
     assert "<b>" not in words and "\\| a \\`note\\`" in words
     assert not any(text in json.dumps(found.to_json(texts=False), ensure_ascii=False) for text in (STEM, *TEXTS))
@@ -348,7 +348,7 @@ def test_the_page_names_every_copy_and_holds_no_text_of_a_paper() -> None:
 
 def test_the_page_says_when_nothing_disagrees() -> None:
     words = page(law(*twice("A")), "otb study consistency")
-    assert "None: no two official keys" in words and "1 of 1 = 100" in words
+    assert "None: no two official keys" in words and "| 1 of 1 = 100.0000% (95 % interval 20.6%–100.0%) |" in words
 
 
 def test_hostile_texts_are_compared_as_they_are() -> None:

@@ -25,10 +25,7 @@ from opentwbench.exam.split_files import (
     AnswerForm,
     AuditError,
     ColumnMap,
-    Fault,
-    FileRefused,
     FoundFile,
-    Reason,
     Row,
     SplitFrom,
     SplitRule,
@@ -37,6 +34,7 @@ from opentwbench.exam.split_files import (
     read_rows,
     split_of,
 )
+from opentwbench.exam.tabular_files import Fault, FileRefused, Reason
 
 DEFAULT = ColumnMap()
 ROW = {"question": "下列何者為直轄市？", "A": "臺北市", "B": "新竹市", "C": "嘉義市", "D": "基隆市", "answer": "A"}
