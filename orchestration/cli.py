@@ -1,48 +1,140 @@
-"""`otb`: the platform on the command line, a thin front to the same assets that the UI runs."""
+"""`otb`: the platform on the command line, a thin front to the same assets that the UI runs.
+
+A command's modules are imported when it is the one that was asked for: `otb --help`, and a build that finds nothing to
+do, would otherwise spend most of their time on importing what the other commands need. To add a command, write its line
+in COMMANDS and the function that adds it.
+"""
 
 from __future__ import annotations
 
 import os
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 import typer
 
-from orchestration import (
-    audit_command,
-    build_command,
-    consistency_command,
-    evaluate_command,
-    extract_command,
-    filter_audit_command,
-    paper_commands,
-    sample_command,
-    score_command,
-    study_command,
-    subject_commands,
-    submit_command,
-    withdrawal_commands,
-)
 
-app = typer.Typer(
-    name="otb",
-    help="OpenTWBench: examination papers become checked, published benchmarks.",
-    no_args_is_help=True,
-    pretty_exceptions_show_locals=False,
-)
-app.add_typer(build_command.app, name="build")
-app.add_typer(paper_commands.app, name="paper")
-withdrawal_commands.add_to(subject_commands.app)
-app.add_typer(subject_commands.app, name="subject")
-study_command.app.command(epilog=consistency_command.STATUSES)(consistency_command.consistency)
-study_command.app.command()(consistency_command.attribute)
-filter_audit_command.add_to(study_command.app)
-app.add_typer(study_command.app, name="study")
-app.command(name="audit", epilog=audit_command.STATUSES)(audit_command.audit)
-app.command(name="evaluate", epilog=evaluate_command.STATUSES)(evaluate_command.evaluate)
-app.add_typer(sample_command.app, name="sample")
-app.add_typer(submit_command.app, name="submit")
-study_command.app.command(epilog=score_command.STUDY_STATUSES)(score_command.box_else_pattern)
-app.command(name="rescore", epilog=score_command.STATUSES)(score_command.rescore_runs)
-app.command(name="extract", epilog=extract_command.STATUSES)(extract_command.extract)
+def _build(app: typer.Typer) -> None:
+    from orchestration import build_command
+
+    app.add_typer(build_command.app, name="build")
+
+
+def _paper(app: typer.Typer) -> None:
+    from orchestration import paper_commands
+
+    app.add_typer(paper_commands.app, name="paper")
+
+
+def _subject(app: typer.Typer) -> None:
+    from orchestration import subject_commands, withdrawal_commands
+
+    withdrawal_commands.add_to(subject_commands.app)
+    app.add_typer(subject_commands.app, name="subject")
+
+
+def _study(app: typer.Typer) -> None:
+    from orchestration import consistency_command, filter_audit_command, score_command, study_command
+
+    study_command.app.command(epilog=consistency_command.STATUSES)(consistency_command.consistency)
+    study_command.app.command()(consistency_command.attribute)
+    filter_audit_command.add_to(study_command.app)
+    study_command.app.command(epilog=score_command.STUDY_STATUSES)(score_command.box_else_pattern)
+    app.add_typer(study_command.app, name="study")
+
+
+def _audit(app: typer.Typer) -> None:
+    from orchestration import audit_command
+
+    app.command(name="audit", epilog=audit_command.STATUSES)(audit_command.audit)
+
+
+def _evaluate(app: typer.Typer) -> None:
+    from orchestration import evaluate_command
+
+    app.command(name="evaluate", epilog=evaluate_command.STATUSES)(evaluate_command.evaluate)
+
+
+def _sample(app: typer.Typer) -> None:
+    from orchestration import sample_command
+
+    app.add_typer(sample_command.app, name="sample")
+
+
+def _submit(app: typer.Typer) -> None:
+    from orchestration import submit_command
+
+    app.add_typer(submit_command.app, name="submit")
+
+
+def _rescore(app: typer.Typer) -> None:
+    from orchestration import score_command
+
+    app.command(name="rescore", epilog=score_command.STATUSES)(score_command.rescore_runs)
+
+
+def _extract(app: typer.Typer) -> None:
+    from orchestration import extract_command
+
+    app.command(name="extract", epilog=extract_command.STATUSES)(extract_command.extract)
+
+
+class Command(NamedTuple):
+    """A command of `otb`: what `otb --help` says of it, and the function that imports and adds it."""
+
+    help: str
+    add: Callable[[typer.Typer], None]
+
+
+COMMANDS: dict[str, Command] = {
+    "build": Command("Build what changed, through the same assets and checks as the UI.", _build),
+    "paper": Command("Parse question papers with their keys, and look at them.", _paper),
+    "subject": Command("Look at one subject, or export its data set.", _subject),
+    "study": Command("Measure what the checks are worth.", _study),
+    "audit": Command("Find questions that a benchmark holds twice: with which keys, and in which splits.", _audit),
+    "evaluate": Command("Ask a model every item of the published data sets and score its replies.", _evaluate),
+    "sample": Command("Draw the stratified sample, or look at an edition of it.", _sample),
+    "submit": Command("Check and take in volunteers' results.", _submit),
+    "rescore": Command(
+        "Score stored replies against the data sets as they are now, and report what moved.",
+        _rescore,
+    ),
+    "extract": Command(
+        "Read replies from standard input and print the letter that the method reads in each.",
+        _extract,
+    ),
+}
+"""By name, in the order of `otb --help`. A test holds each help to the one that the command itself gives."""
+
+
+def application(arguments: Sequence[str] | None = None) -> typer.Typer:
+    """The command line: whole when `arguments` is None, else only the command that they ask for, the others by name."""
+    app = typer.Typer(
+        name="otb",
+        help="OpenTWBench: examination papers become checked, published benchmarks.",
+        no_args_is_help=True,
+        pretty_exceptions_show_locals=False,
+    )
+    asked = next((each for each in arguments or () if not each.startswith("-")), "")
+    for name, command in COMMANDS.items():
+        if arguments is None or name == asked:
+            command.add(app)
+        else:
+            app.command(name=name, help=command.help)(_unasked)
+    return app
+
+
+def _unasked() -> None:
+    """Stands for a command that was not asked for."""
+
+
+def __getattr__(name: str) -> Any:
+    # `app` is the whole command line, made when somebody imports it.
+    if name != "app":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    app = globals()["app"] = application()
+    return app
 
 
 def quiet() -> None:
@@ -54,7 +146,8 @@ def quiet() -> None:
 def main() -> None:
     """The command `otb`."""
     quiet()
-    app()
+    # The shell's completion asks for the words of any command.
+    application(None if "_OTB_COMPLETE" in os.environ else sys.argv[1:])()
 
 
 if __name__ == "__main__":
