@@ -14,3 +14,6 @@ subjects = dg.StaticPartitionsDefinition(sorted(REGISTRY))
 
 exam_years = dg.DynamicPartitionsDefinition(name="exam_years")
 """One partition a sitting year (ROC, as text). A new year in the index adds one."""
+
+models = dg.DynamicPartitionsDefinition(name="models")
+"""One partition a model that has a run, by the model's name. The sensor `new_responses` adds them."""

@@ -16,15 +16,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import dagster as dg
-from pydantic import Field
-
-from opentwbench.evaluation.mart import BUILD_DATABASE, RAW, Standing, Swapped, sources, standing, swap_in
+from opentwbench.dataset.atomic import write_file
+from opentwbench.evaluation.mart import BUILD_DATABASE, RAW, MartError, Standing, Swapped, sources, standing, swap_in
 from opentwbench.evaluation.warehouse import ensure_tables
 from resources.store import Store, StoreError
 
 PROJECT = Path(__file__).resolve().parent.parent / "dbt_leaderboard"
 """The dbt project, beside the packages."""
+
+BUILD_RECORD = "leaderboard.build.json"
+"""Beside the database built aside: written when every test has passed, with what it was made from."""
 
 TARGET = "dbt"
 """Folder of the warehouse that dbt writes its artefacts to, so that a build changes nothing in the project."""
@@ -32,6 +33,10 @@ TARGET = "dbt"
 
 _DBT = "from dbt.cli.main import cli; cli()"
 """The command `dbt` of this environment, whatever is on the path."""
+
+
+QUIET = {"DBT_SEND_ANONYMOUS_USAGE_STATS": "false", "DO_NOT_TRACK": "1"}
+"""dbt's telemetry is off however it is started."""
 
 
 class MartBuildError(Exception):
@@ -50,11 +55,29 @@ class Warehouse:
         return self.folder / RAW
 
     def prepare(self) -> None:
-        """Make the folder and an empty table wherever there is none, and clear what a killed build left."""
+        """Make the folder and an empty table wherever there is none; clear what a killed or failed build left."""
         self.raw.mkdir(parents=True, exist_ok=True)
         ensure_tables(self.raw)
-        for name in (BUILD_DATABASE, f"{BUILD_DATABASE}.wal"):
+        for name in (BUILD_DATABASE, f"{BUILD_DATABASE}.wal", BUILD_RECORD):
             (self.folder / name).unlink(missing_ok=True)
+
+    def note_build(self, made_from: Mapping[str, str]) -> None:
+        """Record that the database built aside passed every test, and what it was made from."""
+        write_file(self.folder / BUILD_RECORD, json.dumps(dict(made_from), sort_keys=True).encode())
+
+    def swap(self) -> Swapped:
+        """Put the database built aside in place; MartError unless `note_build` vouches for it.
+
+        Also a swap started by hand, alone, puts in place only what was built and tested whole.
+        """
+        record = self.folder / BUILD_RECORD
+        try:
+            made_from = {str(name): str(digest) for name, digest in json.loads(record.read_bytes()).items()}
+        except (OSError, ValueError, AttributeError):
+            raise MartError("no mart was built and tested since the last swap: build it first") from None
+        swapped = swap_in(self.folder, made_from)
+        record.unlink(missing_ok=True)
+        return swapped
 
     def sources(self) -> dict[str, str]:
         """Everything that the mart is made from, by name with sha256."""
@@ -64,24 +87,12 @@ class Warehouse:
         """Whether the mart is current."""
         return standing(self.folder, PROJECT)
 
-    def environment(self) -> dict[str, str]:
-        """The variables that the dbt profile reads, and telemetry off."""
-        return {
-            **os.environ,
-            "OTB_WAREHOUSE": str(self.folder.resolve()),
-            "DBT_SEND_ANONYMOUS_USAGE_STATS": "false",
-            "DO_NOT_TRACK": "1",
-        }
-
     def dbt(self, arguments: Sequence[str]) -> subprocess.CompletedProcess[str]:
         """Run one dbt command over this warehouse; raises MartBuildError naming what failed."""
         target = self.folder.resolve() / TARGET
-        command = [sys.executable, "-c", _DBT, *arguments]
-        places = ["--project-dir", str(PROJECT), "--profiles-dir", str(PROJECT)]
-        places += ["--target-path", str(target), "--log-path", str(target / "logs")]
-        done = subprocess.run(
-            [*command, *places], env=self.environment(), capture_output=True, text=True, check=False, cwd=self.folder
-        )
+        (target / "run_results.json").unlink(missing_ok=True)
+        environment = {**os.environ, **QUIET, "OTB_WAREHOUSE": str(self.folder.resolve())}
+        done = _run_dbt(arguments, target, environment)
         if done.returncode:
             raise MartBuildError(_what_failed(target, done.stdout + done.stderr))
         return done
@@ -91,7 +102,43 @@ class Warehouse:
         self.prepare()
         made_from = self.sources()
         self.dbt(["build", "--quiet"])
-        return swap_in(self.folder, made_from)
+        self.note_build(made_from)
+        return self.swap()
+
+
+def manifest_path() -> Path:
+    """The manifest from which Dagster knows the models; git-ignored, made by `prepare_manifest`."""
+    return PROJECT / "target" / "manifest.json"
+
+
+def prepare_manifest() -> None:
+    """Make the manifest anew from the project; offline, 4 to 8 s. Raises MartBuildError when the project is wrong."""
+    done = _run_dbt(["parse", "--quiet"], PROJECT / "target", {**os.environ, **QUIET})
+    if done.returncode:
+        raise MartBuildError(f"dbt parse: {(done.stdout + done.stderr).strip()[-2000:]}")
+
+
+def _run_dbt(
+    arguments: Sequence[str], target: Path, environment: Mapping[str, str]
+) -> subprocess.CompletedProcess[str]:
+    places = ["--project-dir", str(PROJECT), "--profiles-dir", str(PROJECT)]
+    places += ["--target-path", str(target), "--log-path", str(target / "logs")]
+    command = [sys.executable, "-c", _DBT, *arguments, *places]
+    target.mkdir(parents=True, exist_ok=True)
+    return subprocess.run(command, env=dict(environment), capture_output=True, text=True, check=False, cwd=target)
+
+
+def warehouse_of(store: Store, folder: str = "") -> Warehouse:
+    """The warehouse of a store: the named folder, else the folder 'warehouse' of a local store.
+
+    Raises StoreError when the store is remote and no folder is named.
+    """
+    if folder:
+        return Warehouse(Path(folder))
+    if not store.is_local:
+        raise StoreError(f"{store.url}: the warehouse is always local; name its folder")
+    with store.folder("warehouse") as path:
+        return Warehouse(path)
 
 
 def _what_failed(target: Path, output: str) -> str:
@@ -107,18 +154,3 @@ def _results(target: Path) -> list[Mapping[str, Any]]:
         return list(json.loads((target / "run_results.json").read_bytes())["results"])
     except (OSError, ValueError, KeyError):
         return []
-
-
-class WarehouseResource(dg.ConfigurableResource):
-    """Where the raw tables and the mart are kept."""
-
-    folder: str = Field(default="", description="Local folder; empty: the folder 'warehouse' of a local store")
-
-    def open(self, store: Store) -> Warehouse:
-        """The warehouse of a store; StoreError when the store is remote and no folder is named."""
-        if self.folder:
-            return Warehouse(Path(self.folder))
-        if not store.is_local:
-            raise StoreError(f"{store.url}: the warehouse is always local; name its folder (folder)")
-        with store.folder("warehouse") as folder:
-            return Warehouse(folder)

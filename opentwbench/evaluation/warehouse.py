@@ -43,6 +43,10 @@ RESPONSES = "responses"
 """The one table that is a folder, a file a run: a new run rewrites no other's rows."""
 
 
+NO_RUN = "no-run"
+"""Name of the file of responses that stands there before the first run, without a row."""
+
+
 class WarehouseError(ValueError):
     """A row that is none of its table, or a table that cannot be read. Names the table, the row and the column."""
 
@@ -231,45 +235,43 @@ def stem_hash(question: str) -> str:
     return hashlib.sha256(question.encode()).hexdigest()[:STEM_DIGITS]
 
 
-def item_rows(items: Iterable[AskedItem]) -> list[dict[str, Any]]:
-    """Rows of `items`, ordered by id. `shares_stem` is true where another of them has the same stem.
+def item_rows(items: Iterable[AskedItem]) -> Iterator[dict[str, Any]]:
+    """Rows of `items`, ordered by id; of the items given only ids, names and hashes are held, no text.
 
-    Raises WarehouseError for an id that stands twice.
+    `shares_stem` is true where another of them has the same stem. Raises WarehouseError for an id that stands twice.
     """
-    kept = sorted(items, key=lambda item: item.item_id)
-    hashes = [stem_hash(item.question) for item in kept]
-    seen = Counter(hashes)
-    for one, other in pairwise(kept):
-        if one.item_id == other.item_id:
-            raise WarehouseError(f"items: {one.item_id} stands twice")
-    return [
-        {
-            "item_id": item.item_id,
-            "subject": item.subject,
-            "field": item.subject_group,
-            "year_roc": item.year_roc,
+    read = ((i.item_id, i.subject, i.subject_group, i.year_roc, stem_hash(i.question)) for i in items)
+    facts = sorted(read, key=lambda fact: fact[0])
+    seen = Counter(found for *_, found in facts)
+    for (one, *_), (other, *_) in pairwise(facts):
+        if one == other:
+            raise WarehouseError(f"items: {excerpt(one)} stands twice")
+    for item_id, subject, field, year, found in facts:
+        yield {
+            "item_id": item_id,
+            "subject": subject,
+            "field": field,
+            "year_roc": year,
             "stem_hash": found,
             "shares_stem": seen[found] > 1,
         }
-        for item, found in zip(kept, hashes, strict=True)
-    ]
 
 
 def version_rows(
     dataset: str, version: str, items: Iterable[AskedItem], withdrawn: Iterable[str]
 ) -> list[dict[str, Any]]:
-    """Rows of `item_versions` for the version that a data set has now."""
+    """Rows of `item_versions` for the version that a data set has now, ordered by item."""
     out = set(withdrawn)
     return [
         {
             "dataset": dataset,
             "dataset_version": version,
-            "item_id": item.item_id,
-            "key": item.key,
-            "withdrawn": item.item_id in out,
+            "item_id": item_id,
+            "key": key,
+            "withdrawn": item_id in out,
             "is_current": True,
         }
-        for item in sorted(items, key=lambda item: item.item_id)
+        for item_id, key in sorted((item.item_id, item.key) for item in items)
     ]
 
 
@@ -538,7 +540,7 @@ def ensure_tables(folder: Path) -> list[str]:
     for name in missing:
         write_table(folder, name, ())
     if not any((folder / RESPONSES).glob("*.parquet")):
-        write_table(folder, RESPONSES, (), "no-run")
+        write_table(folder, RESPONSES, (), NO_RUN)
         missing.append(RESPONSES)
     return missing
 

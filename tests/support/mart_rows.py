@@ -7,7 +7,7 @@ with a guessing floor of one in four. `RunWriter` writes runs whose counts are c
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -90,21 +90,8 @@ class Tables:
     ) -> None:
         """Add a run with these outcomes of the ranking method, one an item; `lenient` defaults to the same."""
         asked = self.items[: len(outcomes)] if items is None else list(items)
-        self.protocols[protocol.protocol_id] = protocol
-        self.runs.append(
-            RunRecord(
-                run_id=run_id,
-                model=model,
-                protocol_id=protocol.protocol_id,
-                benchmark=benchmark,
-                dataset_version=VERSION,
-                item_set="scored",
-                n_items=len(asked) if n_items is None else n_items,
-                repeats=1 + len(repeats),
-                started=started,
-                serving_precision=precision,
-            )
-        )
+        count = len(asked) if n_items is None else n_items
+        self.note_run(run_id, model, protocol, benchmark, count, 1 + len(repeats), precision=precision, started=started)
         tables = [
             answers(run_id, asked, np.asarray(each), None if n else lenient, n, seed + n)
             for n, each in enumerate((outcomes, *repeats))
@@ -121,6 +108,25 @@ class Tables:
                 "doubled": 0,
             }
         )
+
+    def note_run(
+        self,
+        run_id: str,
+        model: str,
+        protocol: Protocol,
+        benchmark: str,
+        n_items: int,
+        repeats: int,
+        *,
+        precision: str = "native",
+        started: str = "2026-11-01T00:00:00+00:00",
+    ) -> None:
+        """Record a run and its protocol; its responses are written by the caller."""
+        self.protocols[protocol.protocol_id] = protocol
+        record = RunRecord(
+            run_id, model, protocol.protocol_id, benchmark, VERSION, "scored", n_items, repeats, started, precision
+        )
+        self.runs.append(record)
 
     def put(self, run_id: str, table: pa.Table) -> None:
         """Write the responses of one run."""
@@ -211,7 +217,7 @@ def draw(items: int, ability: float, difficulty: np.ndarray, parse_rate: float, 
 
 
 @dataclass(frozen=True)
-class Field:
+class Board:
     """How large the invented board is."""
 
     models: int = 12
@@ -219,12 +225,8 @@ class Field:
     subjects: int = 20
     seed: int = 20_261_130
 
-    def larger(self, models: int, items: int, subjects: int) -> Field:
-        """The same board at another size."""
-        return replace(self, models=models, items=items, subjects=subjects)
 
-
-def fill(raw: Path, size: Field) -> Tables:
+def fill(raw: Path, size: Board) -> Tables:
     """A board of drawn runs, without anything planted. Every third model ran under the larger budget; every fourth
     is quantised. Call `write` on the result once everything else is added."""
     tables = Tables(raw, make_items(size.items, size.subjects, size.seed))
@@ -245,4 +247,4 @@ def fill(raw: Path, size: Field) -> Tables:
     return tables
 
 
-__all__ = ["BOX", "PATTERN", "VERSION", "Field", "Tables", "answers", "draw", "fill", "make_items"]
+__all__ = ["BOX", "PATTERN", "VERSION", "Board", "Tables", "answers", "draw", "fill", "make_items"]

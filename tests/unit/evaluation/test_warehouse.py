@@ -69,7 +69,7 @@ def test_every_record_is_a_row_of_its_table(tmp_path: Path) -> None:
     )
     verdict = Verdict("distinct_options", True, True, {"manifest.json": "aa"}, "1.0", detail="fine")
     rows: dict[str, list[dict[str, Any]]] = {
-        "items": item_rows(ITEMS),
+        "items": list(item_rows(ITEMS)),
         "item_versions": version_rows("d", "v1", ITEMS, [ITEMS[0].item_id]),
         "withdrawals": [withdrawal_row("d", Withdrawal(ITEMS[0].item_id, "why", "2026-11-30", "page 1"))],
         "protocols": [protocol_row(BOX), protocol_row(PATTERN)],
@@ -174,7 +174,7 @@ def test_a_run_id_never_leaves_the_folder(tmp_path: Path, run_id: str) -> None:
 
 def test_an_id_stands_once() -> None:
     with pytest.raises(WarehouseError, match="stands twice"):
-        item_rows([ITEMS[0], ITEMS[1], ITEMS[0]])
+        list(item_rows([ITEMS[0], ITEMS[1], ITEMS[0]]))
 
 
 def test_a_shared_stem_is_marked() -> None:

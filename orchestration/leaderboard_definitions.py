@@ -1,0 +1,89 @@
+"""The code location of the mart: dbt's models and tests as assets and asset checks, and the swap after them.
+
+The only module that imports dagster_dbt, which costs every process that loads it several seconds; the platform's own
+location stays without. The manifest is made by `make setup` (`otb mart prepare`), offline; this module only reads it.
+"""
+
+import os
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+# Before the import: dbt reads it when it is loaded.
+os.environ.setdefault("DBT_SEND_ANONYMOUS_USAGE_STATS", "false")
+os.environ.setdefault("DO_NOT_TRACK", "1")
+
+import dagster as dg
+from dagster_dbt import DagsterDbtTranslator, DagsterDbtTranslatorSettings, DbtCliResource, DbtProject, dbt_assets
+
+from assets.leaderboard import mart_asset, mart_is_current
+from resources.models import WarehouseResource
+from resources.settings import StoreResource
+from resources.warehouse import PROJECT, manifest_path
+
+if not manifest_path().is_file():
+    raise FileNotFoundError(f"{manifest_path()} is missing: run `make setup`, or `otb mart prepare` after a change")
+
+DBT = str(Path(sys.executable).with_name("dbt"))
+"""The dbt of this environment, whatever is on the path."""
+
+project = DbtProject(project_dir=PROJECT, profiles_dir=PROJECT)
+
+
+class Translator(DagsterDbtTranslator):
+    """dbt names become asset keys: a source is the raw table that the platform writes, a model stands in its layer."""
+
+    def get_asset_key(self, dbt_resource_props: Mapping[str, Any]) -> dg.AssetKey:
+        """raw/<table> for a source, <schema>/<model> for a model."""
+        if dbt_resource_props["resource_type"] == "source":
+            return dg.AssetKey(["raw", dbt_resource_props["name"]])
+        layer = {"main": "mart"}.get(dbt_resource_props["config"]["schema"], dbt_resource_props["config"]["schema"])
+        return dg.AssetKey([layer, dbt_resource_props["name"]])
+
+    def get_group_name(self, dbt_resource_props: Mapping[str, Any]) -> str:
+        """One group for the whole mart."""
+        return "leaderboard"
+
+
+translator = Translator(DagsterDbtTranslatorSettings(enable_source_tests_as_checks=True))
+
+
+@dbt_assets(manifest=manifest_path(), dagster_dbt_translator=translator, project=project, name="mart_tables")
+def mart_tables(
+    context: dg.AssetExecutionContext, dbt: DbtCliResource, store: StoreResource, warehouse: WarehouseResource
+) -> Iterator[Any]:
+    """Every table of the mart, built aside and tested. Always all of them: a mart is whole or it is none."""
+    house = warehouse.open(store.open())
+    house.prepare()
+    made_from = house.sources()
+    os.environ["OTB_WAREHOUSE"] = str(house.folder.resolve())
+    yield from dbt.cli(["build"], context=context).stream()
+    house.note_build(made_from)
+
+
+leaderboard_mart = mart_asset(sorted(mart_tables.keys))
+
+mart_job = dg.define_asset_job(
+    "mart_job",
+    selection=dg.AssetSelection.assets(mart_tables, leaderboard_mart),
+    description="Build the mart aside, test it, and swap it in.",
+)
+
+
+def build_defs(store: str, warehouse: str = "") -> dg.Definitions:
+    """The mart's definitions over one store."""
+    return dg.Definitions(
+        assets=[mart_tables, leaderboard_mart],
+        asset_checks=[mart_is_current],
+        jobs=[mart_job],
+        resources={
+            "dbt": DbtCliResource(project_dir=project, profiles_dir=str(PROJECT), dbt_executable=DBT),
+            "store": StoreResource(url=store),
+            "warehouse": WarehouseResource(folder=warehouse),
+        },
+        executor=dg.in_process_executor,
+    )
+
+
+defs = build_defs(os.environ.get("OTB_STORE", "store"), os.environ.get("OTB_WAREHOUSE_FOLDER", ""))
