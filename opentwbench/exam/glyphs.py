@@ -77,6 +77,10 @@ _FOLD_SPACE = str.maketrans(
     }
 )
 
+# Most texts hold none of the characters of a table, and a search is several times cheaper than a translation.
+_TO_READ = re.compile(f"[{''.join(map(chr, _TO_READER))}]")
+_TO_FOLD = re.compile(f"[{''.join(map(chr, _FOLD_SPACE))}]")
+
 _PRIVATE_USE = re.compile("[\ue000-\uf8ff\U000f0000-\U000ffffd\U00100000-\U0010fffd\ufffd]")
 
 _RARE_IDEOGRAPH = re.compile("[\u3400-\u4dbf\U00020000-\U0003ffff]")
@@ -88,7 +92,13 @@ _RAISED |= {"－": "⁻", "＋": "⁺"} | dict(zip("abcdefghijklmnoprstuvwxyz", 
 _LOWERED = dict(zip(_PLAIN, "₀₁₂₃₄₅₆₇₈₉₊₋₋₋₍₎₌", strict=True))
 
 
+_MARKER = re.compile(f"[{''.join(MARKERS)}]")
 _HALF_WIDTH = str.maketrans("ＡＢＣＤＥ＃０１２３４５６７８９", "ABCDE#0123456789")
+
+
+def count_markers(text: str) -> int:
+    """How many private-use marker glyphs the text holds."""
+    return len(_MARKER.findall(text))
 
 
 def half_width(text: str) -> str:
@@ -98,7 +108,7 @@ def half_width(text: str) -> str:
 
 def map_private_use(text: str) -> str:
     """Private-use glyphs as the characters a reader sees; markers become '(A)'..'(E)', unknown glyphs stay."""
-    return text.translate(_TO_READER)
+    return text.translate(_TO_READER) if _TO_READ.search(text) else text
 
 
 def map_symbol_font(text: str, font: str) -> str:
@@ -117,7 +127,7 @@ def unmapped(text: str) -> set[str]:
 
 def fold_spaces(text: str) -> str:
     """U+00A0, U+3000 and other blanks as one plain space; zero-width characters dropped. NFC leaves them alone."""
-    return text.translate(_FOLD_SPACE)
+    return text.translate(_FOLD_SPACE) if _TO_FOLD.search(text) else text
 
 
 def normalise(text: str) -> str:

@@ -14,9 +14,11 @@ import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import pairwise
 from pathlib import Path
 from statistics import fmean
+from typing import NamedTuple
 
 import pymupdf
 
@@ -59,8 +61,7 @@ _REFERENCE = re.compile(r"([至~～－-]?)第?(\d{1,3})題?")
 _BREAKS = "，,。；;、 "
 
 
-@dataclass(frozen=True, slots=True)
-class _Char:
+class _Char(NamedTuple):
     """One printed character: its text, the horizontal extent, the baseline and the letter height in points."""
 
     text: str
@@ -174,11 +175,17 @@ def _page_characters(page: pymupdf.Page, number: int) -> Iterator[_Char]:
         for line in block.get("lines", ()):
             for span in line["spans"]:
                 for char in span["chars"]:
-                    text = unicodedata.normalize("NFC", map_private_use(char["c"]))
+                    text = _as_read(char["c"])
                     if text.isspace():
                         continue
                     x0, _, x1, _ = char["bbox"]
                     yield _Char(text, x0, x1, char["origin"][1], span["size"], number)
+
+
+@lru_cache(4096)
+def _as_read(char: str) -> str:
+    """One character of the text layer as a reader sees it."""
+    return unicodedata.normalize("NFC", map_private_use(char))
 
 
 def _lines(chars: Iterable[_Char]) -> list[_Line]:

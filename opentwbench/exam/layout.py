@@ -9,17 +9,19 @@ The text layer's own order is never trusted: a line is what shares a base line, 
 from __future__ import annotations
 
 import bisect
+import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pymupdf
 
 from opentwbench.exam.glyphs import map_symbol_font
 from opentwbench.exam.model import Box, PaperRejected, RejectionReason
+from opentwbench.exam.painting import Painting, paint
 
 MAX_FILE_BYTES = 50 * 1024 * 1024
 MAX_PAGES = 200
@@ -63,9 +65,15 @@ SMALL = 0.86
 """A span below this share of its line's size is raised or lowered text, not a line of its own."""
 
 
-@dataclass(frozen=True, slots=True)
-class Span:
-    """A run of characters of one font on one base line. Coordinates in points, origin top left."""
+Glyph = tuple[str, int, int]
+"""(font, code point, glyph number in the font)."""
+
+
+class Span(NamedTuple):
+    """A run of characters of one font on one base line. Coordinates in points, origin top left.
+
+    A named tuple: a page has hundreds, and a frozen data class takes five times as long to make.
+    """
 
     x0: float
     y0: float
@@ -122,8 +130,8 @@ class Page:
     """Everything else that is drawn as paths: boxes, arrows, axes, table grids."""
     images: tuple[Box, ...] = ()
     """Placed pictures, also those that hold a marker."""
-    glyphs: Mapping[tuple[str, str], frozenset[int]] = field(default_factory=dict)
-    """(font, wide character) -> the glyphs drawn for it."""
+    glyphs: frozenset[Glyph] = frozenset()
+    """Every wide glyph drawn."""
 
 
 def open_pdf(path: Path) -> Any:
@@ -188,13 +196,14 @@ def read_pages(path: Path) -> tuple[Page, ...]:
 
 
 def _read_page(page: Any, number: int) -> Page:
-    thin, drawings, images = _graphics(page)
+    painting = paint(page)
+    thin, drawings, images = _graphics(painting)
     borders = tuple(rule for rule in thin if _is_border(rule, drawings))
-    spans, glyphs = _painted(page)
+    spans, glyphs = _painted(painting.runs)
     return Page(
         number,
-        page.rect.width,
-        page.rect.height,
+        painting.width,
+        painting.height,
         _without_hidden(spans),
         rules=tuple(rule for rule in thin if rule not in borders),
         borders=borders,
@@ -204,72 +213,60 @@ def _read_page(page: Any, number: int) -> Page:
     )
 
 
-def _painted(page: Any) -> tuple[list[Span], dict[tuple[str, str], frozenset[int]]]:
-    """The page's painted characters as spans, and the glyphs drawn for each (font, character).
+def _painted(runs: Iterable[dict[str, Any]]) -> tuple[list[Span], frozenset[Glyph]]:
+    """The page's painted characters as spans, and every wide glyph drawn.
 
-    The log of painted glyphs is read rather than MuPDF's structured text: that one follows /ActualText, which in
-    111130/601/0101 names other words than those painted, loses some and doubles others.
+    A span ends where the type changes or the pen moves away: a gap, another base line, a step back. The log of painted
+    glyphs is read rather than MuPDF's structured text: that one follows /ActualText, which in 111130/601/0101 names
+    other words than those painted, loses some and doubles others.
     """
     spans: list[Span] = []
-    glyphs: dict[tuple[str, str], set[int]] = {}
-    for run in page.get_texttrace():
+    drawn: dict[str, set[tuple[int, int]]] = {}
+    codes: list[int] = []
+    font, size = "", 0.0
+    left = top = bottom = base = gap = 0.0
+    right = -math.inf  # nothing stands before the next character
+
+    def close() -> None:
+        if codes:
+            text = "".join([chr(code) if code > 0 else UNKNOWN for code in codes])
+            spans.append(Span(left, top, right, bottom, base, size, font, map_symbol_font(text, font)))
+            codes.clear()
+
+    for run in runs:
         if run["dir"][0] < 0.99 or run["type"] == INVISIBLE or run["opacity"] == 0:
             continue  # turned text is a stamp in the margin or a figure's label; invisible text is nothing to read
-        for span in _spans_of(run):
-            joined = _joined(spans[-1], span) if spans else None
-            if joined:
-                spans[-1] = joined
-            else:
-                spans.append(span)
-        for code, glyph, _, _ in run["chars"]:
-            if code >= FIRST_WIDE:
-                glyphs.setdefault((run["font"], chr(code)), set()).add(glyph)
-    return spans, {key: frozenset(drawn) for key, drawn in glyphs.items()}
+        if run["font"] != font or run["size"] != size:
+            close()
+            font, size, right = run["font"], run["size"], -math.inf
+            gap = PEN_GAP * size
+        for code, _, origin, box in run["chars"]:
+            if not (-gap < box[0] - right < gap and -0.5 <= origin[1] - base <= 0.5):
+                close()
+                left, top, _, bottom = box
+                base = origin[1]
+            codes.append(code)
+            right = box[2]
+        drawn.setdefault(font, set()).update([char[:2] for char in run["chars"]])
+    close()
+    wide = ((font, code, glyph) for font, pairs in drawn.items() for code, glyph in pairs if code >= FIRST_WIDE)
+    return spans, frozenset(wide)
 
 
-def _joined(left: Span, right: Span) -> Span | None:
-    """Two spans as one when the second goes on where the first ends in the same type; None otherwise."""
-    gap = right.x0 - left.x1
-    same = left.font == right.font and left.size == right.size and abs(left.base - right.base) <= 0.5
-    if not same or abs(gap) >= PEN_GAP * left.size:
-        return None
-    return replace(left, x1=right.x1, text=left.text + right.text)
-
-
-def _spans_of(run: dict[str, Any]) -> list[Span]:
-    """The characters of one painted run, parted where the pen moves away: a gap, another base line, a step back."""
-    font, size = run["font"], run["size"]
-    gap = PEN_GAP * size
-    spans: list[Span] = []
-    text: list[str] = []
-    left = top = right = bottom = base = 0.0
-    for code, _, (_, y), (x0, y0, x1, y1) in run["chars"]:
-        if text and (not -gap < x0 - right < gap or abs(y - base) > 0.5):
-            spans.append(Span(left, top, right, bottom, base, size, font, map_symbol_font("".join(text), font)))
-            text = []
-        if not text:
-            left, top, bottom, base = x0, y0, y1, y
-        text.append(chr(code) if code > 0 else UNKNOWN)
-        right = x1
-    if text:
-        spans.append(Span(left, top, right, bottom, base, size, font, map_symbol_font("".join(text), font)))
-    return spans
-
-
-def _graphics(page: Any) -> tuple[tuple[Box, ...], tuple[Box, ...], tuple[Box, ...]]:
+def _graphics(painting: Painting) -> tuple[tuple[Box, ...], tuple[Box, ...], tuple[Box, ...]]:
     """(thin horizontal lines, drawings, images) of a page; the log of boxes is far cheaper than the paths."""
     rules: list[Box] = []
     drawings: list[Box] = []
     images: list[Box] = []
-    for kind, (x0, y0, x1, y1) in page.get_bboxlog():
+    for kind, (x0, y0, x1, y1) in painting.boxes:
         box = Box(x0, y0, x1, y1)
         if kind in ("fill-image", "fill-imgmask", "fill-shade"):
             images.append(box)
-        elif kind in ("fill-path", "stroke-path"):
+        else:
             width, height = x1 - x0, y1 - y0
             if height <= RULE_HEIGHT and width > 2 * RULE_HEIGHT:
                 rules.append(box)
-            elif not _is_background(kind, width, height, page.rect.height):
+            elif not _is_background(kind, width, height, painting.height):
                 drawings.append(box)
     return tuple(rules), tuple(drawings), tuple(images)
 
@@ -287,10 +284,11 @@ def _without_hidden(spans: Sequence[Span]) -> tuple[Span, ...]:
     for span in spans:
         if span.size < smallest:
             continue
-        place = (span.text, round(span.x0 / 2), round(span.base / 2))
-        if span.text.strip() and place in seen:
-            continue
-        seen.add(place)
+        if not span.text.isspace():
+            place = (span.text, round(span.x0 / 2), round(span.base / 2))
+            if place in seen:
+                continue
+            seen.add(place)
         kept.append(span)
     return tuple(kept)
 
@@ -308,11 +306,9 @@ def ambiguous_characters(pages: Iterable[Page]) -> frozenset[tuple[str, str]]:
 
     Seen: ①, ② and ③ all coded as ① (108120/900/0003 p1), 脲 and 苷 both coded as U+EA86 (101030/101/0102 p3).
     """
-    drawn: dict[tuple[str, str], set[int]] = {}
-    for page in pages:
-        for key, glyphs in page.glyphs.items():
-            drawn.setdefault(key, set()).update(glyphs)
-    return frozenset(key for key, glyphs in drawn.items() if len(glyphs) > 1)
+    drawn = frozenset().union(*(page.glyphs for page in pages))
+    glyphs = Counter((font, code) for font, code, _ in drawn)
+    return frozenset((font, chr(code)) for (font, code), count in glyphs.items() if count > 1)
 
 
 def visual_lines(page: Page) -> list[Line]:
@@ -462,7 +458,7 @@ def _fill_spaces(span: Span, rule: Box) -> Span | None:
     unit = (span.x1 - span.x0) / len(span.text)
     middle = (rule.x0 + rule.x1) / 2
     start, end = min(runs, key=lambda run: abs(span.x0 + unit * (run[0] + run[1]) / 2 - middle))
-    return replace(span, text=f"{span.text[:start]} {BLANK} {span.text[end:]}")
+    return span._replace(text=f"{span.text[:start]} {BLANK} {span.text[end:]}")
 
 
 def _line(page: int, row: _Row, crowded: bool) -> Line:

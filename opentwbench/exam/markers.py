@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from opentwbench.exam.glyphs import MARKER_GLYPHS, MARKERS, half_width
+from opentwbench.exam.glyphs import MARKER_GLYPHS, count_markers, half_width
 from opentwbench.exam.layout import Line, Page, Span
 from opentwbench.exam.model import Box
 from opentwbench.exam.reading import is_wide
@@ -26,8 +26,8 @@ WIDEST_PICTURE = 3.0
 PRIVATE_USE, LETTER_DOT, BRACKETED, PICTURES = "private_use", "letter_dot", "bracketed", "pictures"
 
 _TEXT_MARKERS = {
-    LETTER_DOT: re.compile(r"^([A-EＡ-Ｅ])\s*[.．]"),
-    BRACKETED: re.compile(r"^[（(]\s*([A-EＡ-Ｅ])\s*[）)]"),
+    LETTER_DOT: re.compile(r"\s*([A-EＡ-Ｅ])\s*[.．]"),
+    BRACKETED: re.compile(r"\s*[（(]\s*([A-EＡ-Ｅ])\s*[）)]"),
 }
 
 
@@ -35,10 +35,10 @@ def layout_of(lines: Sequence[Line], pages: Sequence[Page]) -> str | None:
     """The marker layout used most; None when the paper has no markers of any kind."""
     counts: Counter[str] = Counter()
     for line in lines:
-        counts[PRIVATE_USE] += sum(line.text.count(glyph) for glyph in MARKERS)
         for i, span in enumerate(line.spans):
+            counts[PRIVATE_USE] += count_markers(span.text)
             for layout, pattern in _TEXT_MARKERS.items():
-                if pattern.match(span.text.lstrip()) and (i == 0 or gap_before(line, i) > line.size):
+                if pattern.match(span.text) and (i == 0 or gap_before(line, i) > line.size):
                     counts[layout] += 1
     layout, count = counts.most_common(1)[0] if counts else (PRIVATE_USE, 0)
     if count >= FEWEST:
@@ -68,7 +68,7 @@ def _lift_text(line: Line, pattern: re.Pattern[str]) -> Line:
         if match and (i == 0 or gap_before(line, i) > 0.5 * line.size):
             glyph = MARKER_GLYPHS[half_width(match.group(1))]
             x0 = cut(span, len(span.text) - len(body)).x0
-            span = replace(span, x0=x0, text=glyph + body[match.end() :])
+            span = span._replace(x0=x0, text=glyph + body[match.end() :])
         spans.append(span)
     return replace(line, spans=tuple(spans))
 
@@ -116,4 +116,4 @@ def cut(span: Span, start: int, end: int | None = None) -> Span:
     unit = (span.x1 - span.x0) / _width(span.text)
     x0 = span.x0 + unit * (_width(span.text[:start]) if start else 0.0)
     x1 = span.x1 if end >= len(span.text) else span.x0 + unit * _width(span.text[:end])
-    return replace(span, x0=x0, x1=x1, text=span.text[start:end])
+    return span._replace(x0=x0, x1=x1, text=span.text[start:end])

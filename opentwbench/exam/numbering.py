@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from opentwbench.exam.glyphs import MARKERS, NUMBER_GLYPHS
+from opentwbench.exam.glyphs import MARKERS, NUMBER_GLYPHS, count_markers
 from opentwbench.exam.layout import Line, Page, Span
 from opentwbench.exam.markers import cut, images_by_page, pictures_on
 from opentwbench.exam.model import PaperRejected, RejectionReason
@@ -162,7 +162,7 @@ def _markers_before(lines: Sequence[Line]) -> list[int]:
     """Running count of markers before each line, and after the last."""
     seen = [0]
     for line in lines:
-        seen.append(seen[-1] + sum(span.text.count(glyph) for span in line.spans for glyph in MARKERS))
+        seen.append(seen[-1] + sum(count_markers(span.text) for span in line.spans))
     return seen
 
 

@@ -11,8 +11,10 @@ Sources: hazards 4, 13, 14; design, section 3 ("Paper", "Accounting").
 
 from __future__ import annotations
 
+import gc
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -67,6 +69,19 @@ class _Seen:
     header: Mapping[str, str] | None = None
 
 
+@contextmanager
+def _collector_paused() -> Iterator[None]:
+    """No cycle is made while a paper is read, and Python's collector would walk the page's million tuples in vain."""
+    running = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if running:
+            gc.enable()
+
+
+@_collector_paused()
 def parse_paper(question: Path, key: Path, first_key: Path | None = None) -> PaperRecord:
     """Parse one pair. Never raises for a bad paper: what cannot be trusted is a rejected record.
 

@@ -11,6 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+import numpy.typing as npt
 import pymupdf
 
 from opentwbench.exam.model import Box
@@ -21,7 +23,8 @@ SCALE = 4
 SIZE = 12
 """Points of the square at the picture's left end that holds the marker."""
 
-Pixels = tuple[int, ...]
+Pixels = npt.NDArray[np.float64]
+"""The square's pixels in grey, 0 to 255, one flat row."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,10 +44,9 @@ def first_misfit(path: Path, markers: Sequence[PicturedMarker]) -> PicturedMarke
     """
     if not markers:
         return None
-    with pymupdf.open(path) as document:
-        pixels = [_render(document[marker.page - 1], marker.box) for marker in markers]
+    pixels = _render_all(path, markers)
     letters = sorted({marker.letter for marker in markers})
-    sums = {a: _total([p for p, m in zip(pixels, markers, strict=True) if m.letter == a]) for a in letters}
+    sums = {a: np.sum([p for p, m in zip(pixels, markers, strict=True) if m.letter == a], axis=0) for a in letters}
     counts = {a: sum(m.letter == a for m in markers) for a in letters}
     for own, marker in zip(pixels, markers, strict=True):
         if counts[marker.letter] < 2:
@@ -52,28 +54,27 @@ def first_misfit(path: Path, markers: Sequence[PicturedMarker]) -> PicturedMarke
         distances = {}
         for letter in letters:
             itself = letter == marker.letter
-            count = counts[letter] - itself
-            total = sums[letter]
-            distances[letter] = sum(
-                (value - (sum_ - (value if itself else 0)) / count) ** 2 for value, sum_ in zip(own, total, strict=True)
-            )
+            mean = (sums[letter] - own * itself) / (counts[letter] - itself)
+            distances[letter] = float(np.sum((own - mean) ** 2))
         if min(distances, key=distances.__getitem__) != marker.letter:
             return marker
     return None
 
 
-def _render(page: pymupdf.Page, box: Box) -> Pixels:
-    """The marker's square in grey, 0 to 255, row by row; always the same number of pixels."""
+def _render_all(path: Path, markers: Sequence[PicturedMarker]) -> list[Pixels]:
+    """The square of every marker; each page is interpreted once."""
+    with pymupdf.open(path) as document:
+        shown = {number: document[number - 1].get_displaylist() for number in {marker.page for marker in markers}}
+        return [_render(shown[marker.page], marker.box) for marker in markers]
+
+
+def _render(page: pymupdf.DisplayList, box: Box) -> Pixels:
+    """The marker's square; always the same number of pixels, white where the page ends."""
     side = SIZE * SCALE
     middle = (box.y0 + box.y1) / 2
     clip = pymupdf.Rect(box.x0, middle - SIZE / 2, box.x0 + SIZE, middle + SIZE / 2)
-    matrix = pymupdf.Matrix(SCALE, SCALE)
-    picture = page.get_pixmap(matrix=matrix, clip=clip, colorspace=pymupdf.csGRAY, alpha=False)
-    rows = [picture.samples[y * picture.stride :][: picture.width] for y in range(picture.height)]
-    padded = [row[:side].ljust(side, b"\xff") for row in rows[:side]]
-    padded += [b"\xff" * side] * (side - len(padded))
-    return tuple(b"".join(padded))
-
-
-def _total(pictures: Sequence[Pixels]) -> list[int]:
-    return [sum(values) for values in zip(*pictures, strict=True)]
+    picture = page.get_pixmap(pymupdf.Matrix(SCALE, SCALE), colorspace=pymupdf.csGRAY, alpha=0, clip=clip)
+    pixels = np.frombuffer(picture.samples, np.uint8).reshape(picture.height, picture.stride)[:side, : picture.width]
+    square = np.full((side, side), 255.0)
+    square[: pixels.shape[0], : min(side, pixels.shape[1])] = pixels[:, :side]
+    return square.ravel()

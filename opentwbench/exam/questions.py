@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from opentwbench.exam.figures import at, encloses, figures, grow
@@ -203,7 +203,7 @@ class _Reader:
                     if count == len(LETTERS):
                         raise self._reject(draft, "more pictured markers than letters")
                     draft.pictures.append(PicturedMarker(line.page, span.box, draft.q_no, LETTERS[count]))
-                    span = replace(span, text=MARKER_GLYPHS[LETTERS[count]])
+                    span = span._replace(text=MARKER_GLYPHS[LETTERS[count]])
                     count += 1
                 pieces.append((span, shift))
             lettered.append(pieces)
@@ -522,7 +522,7 @@ def _account_characters(lines: Sequence[Line], drafts: Sequence[_Draft]) -> dict
 
 def _printed(span: Span) -> int:
     """Characters of the text layer in a span: blanks, and what the reader itself wrote in, do not count."""
-    return 0 if not span.font else sum(1 for c in span.text.replace(BLANK, "") if not c.isspace())
+    return 0 if not span.font else sum(map(len, span.text.replace(BLANK, "").split()))
 
 
 def _reject_unread(name: str, characters: Mapping[str, int], drafts: Sequence[_Draft]) -> None:
