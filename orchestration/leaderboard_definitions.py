@@ -4,6 +4,7 @@ The only module that imports dagster_dbt, which costs every process that loads i
 location stays without. The manifest is made by `make setup` (`otb mart prepare`), offline; this module only reads it.
 """
 
+import json
 import os
 import sys
 from collections.abc import Iterator, Mapping
@@ -71,12 +72,32 @@ mart_job = dg.define_asset_job(
 )
 
 
+@dg.sensor(
+    job=mart_job,
+    minimum_interval_seconds=300,
+    default_status=dg.DefaultSensorStatus.STOPPED,
+    description="The mart is stale: build it anew.",
+)
+def stale_mart(
+    context: dg.SensorEvaluationContext, store: StoreResource, warehouse: WarehouseResource
+) -> dg.SensorResult | dg.SkipReason:
+    """One run when a raw table or a model changed since the mart was built; never twice for the same state."""
+    house = warehouse.open(store.open())
+    if not house.raw_digests():
+        return dg.SkipReason("no raw table was written yet")
+    standing, now = house.standing(), json.dumps(house.sources(), sort_keys=True)
+    if standing.is_current or context.cursor == now:
+        return dg.SkipReason(standing.words())
+    return dg.SensorResult(run_requests=[dg.RunRequest()], cursor=now)
+
+
 def build_defs(store: str, warehouse: str = "") -> dg.Definitions:
     """The mart's definitions over one store."""
     return dg.Definitions(
         assets=[mart_tables, leaderboard_mart],
         asset_checks=[mart_is_current],
         jobs=[mart_job],
+        sensors=[stale_mart],
         resources={
             "dbt": DbtCliResource(project_dir=project, profiles_dir=str(PROJECT), dbt_executable=DBT),
             "store": StoreResource(url=store),

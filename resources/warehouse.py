@@ -18,7 +18,7 @@ from typing import Any
 
 from opentwbench.dataset.atomic import write_file
 from opentwbench.evaluation.mart import BUILD_DATABASE, RAW, MartError, Standing, Swapped, sources, standing, swap_in
-from opentwbench.evaluation.warehouse import ensure_tables
+from opentwbench.evaluation.warehouse import ensure_tables, raw_digests
 from resources.store import Store, StoreError
 
 PROJECT = Path(__file__).resolve().parent.parent / "dbt_leaderboard"
@@ -83,6 +83,10 @@ class Warehouse:
         """Everything that the mart is made from, by name with sha256."""
         return sources(self.folder, PROJECT)
 
+    def raw_digests(self) -> dict[str, str]:
+        """Raw file -> sha256; empty before the first table."""
+        return raw_digests(self.raw) if self.raw.is_dir() else {}
+
     def standing(self) -> Standing:
         """Whether the mart is current."""
         return standing(self.folder, PROJECT)
@@ -97,11 +101,18 @@ class Warehouse:
             raise MartBuildError(_what_failed(target, done.stdout + done.stderr))
         return done
 
-    def build(self) -> Swapped:
-        """Build and test the mart aside, then swap it in. Raises MartBuildError, and the old mart stays in place."""
+    def build(self, *, docs: bool = False) -> Swapped:
+        """Build and test the mart aside, then swap it in. Raises MartBuildError, and the old mart stays in place.
+
+        With `docs`, dbt's pages become docs/index.html of the warehouse, one file that needs no network.
+        """
         self.prepare()
         made_from = self.sources()
         self.dbt(["build", "--quiet"])
+        if docs:
+            self.dbt(["docs", "generate", "--static", "--quiet"])
+            page = self.folder / TARGET / "static_index.html"
+            write_file(self.folder / "docs" / "index.html", page.read_bytes())
         self.note_build(made_from)
         return self.swap()
 

@@ -21,6 +21,7 @@ from opentwbench.dataset.model import DatasetError
 from opentwbench.evaluation import warehouse as tables
 from opentwbench.evaluation.items import ItemSet, Roster, item_set, read_items
 from opentwbench.evaluation.journal import (
+    JOURNAL_NAME,
     RUN_ID,
     RUN_NAME,
     JournalError,
@@ -177,6 +178,20 @@ def ungraded_runs(places: Places, warehouse: Warehouse) -> list[str]:
 
 def _final_responses(folder: Path) -> int:
     return sum(1 for _ in read_responses(folder))
+
+
+def run_digests(places: Places) -> dict[str, str]:
+    """Run id -> digest of its journal's size and of the published version: what its scores depend on.
+
+    A journal only grows, so its size tells new responses without reading them.
+    """
+    version = places.items.version if places.published else ""
+    sizes = {folder.name: _size(folder / JOURNAL_NAME) for folder in places.run_folders()}
+    return {name: f"{version} {size}" for name, size in sizes.items()}
+
+
+def _size(path: Path) -> int:
+    return path.stat().st_size if path.is_file() else 0
 
 
 def write_tables(places: Places, warehouse: Warehouse) -> dict[str, tables.WrittenTable]:

@@ -371,7 +371,8 @@ def test_the_withdrawn_are_in_no_item_table(mart: Mart, built: Built) -> None:
 def test_every_table_and_column_is_described(mart: Mart) -> None:
     nameless = rows(
         mart,
-        "SELECT table_name, column_name FROM duckdb_columns() WHERE comment IS NULL AND table_name <> 'made_from'",
+        "SELECT table_name, column_name FROM duckdb_columns() WHERE comment IS NULL AND NOT internal"
+        " AND table_name <> 'made_from'",
     )
     assert nameless == []
     assert rows(mart, "SELECT table_name FROM duckdb_tables() WHERE comment IS NULL") == []
@@ -408,7 +409,6 @@ def test_there_are_ten_questions() -> None:
 
 @pytest.mark.parametrize(("title", "query"), QUESTIONS, ids=[title.split(".")[0] for title, _ in QUESTIONS])
 def test_the_query_of_a_question_answers_it(mart: Mart, title: str, query: str) -> None:
-    # Question 3 asks of a model that is weaker somewhere, question 5 of items that nobody passes: both are there.
     found = rows(mart, query)
     assert found, title
     assert all(any(value is not None for value in row.values()) for row in found)
@@ -440,7 +440,7 @@ DAMAGES = (
     Damage("rank_bands_are_as_defined", "UPDATE leaderboard SET rank_band = 1 WHERE run_id = 'failed'"),
     Damage("accounts_close", "UPDATE build_accounting SET count = count + 1 WHERE line = 'english' AND scope = 'all'"),
     Damage("accounts_close", "DELETE FROM build_accounting WHERE line = 'total' AND section = 'papers'"),
-    Damage("submissions_stay_apart", "UPDATE submissions_log SET submission_id = 'run-003' WHERE submission_id = 'exact'"),
+    Damage("submissions_stay_apart", "UPDATE submissions_log SET submission_id = 'run-003' WHERE form = 'exact'"),
     Damage("two_protocols_are_two_rows", f"UPDATE leaderboard SET protocol_id = 'box-0'{RUN}"),
     Damage("two_protocols_are_two_rows", "UPDATE head_to_head SET run_a = 'bare-001' WHERE run_b = 'run-003'"),
     Damage("filled_leaderboard", f"UPDATE leaderboard SET model = NULL{RUN}"),
