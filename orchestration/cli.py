@@ -74,6 +74,12 @@ def _rescore(app: typer.Typer) -> None:
     app.command(name="rescore", epilog=score_command.STATUSES)(score_command.rescore_runs)
 
 
+def _mart(app: typer.Typer) -> None:
+    from orchestration import mart_command
+
+    app.add_typer(mart_command.app, name="mart")
+
+
 def _extract(app: typer.Typer) -> None:
     from orchestration import extract_command
 
@@ -100,6 +106,7 @@ COMMANDS: dict[str, Command] = {
         "Score stored replies against the data sets as they are now, and report what moved.",
         _rescore,
     ),
+    "mart": Command("Build the mart that analysts open, or look at it.", _mart),
     "extract": Command(
         "Read replies from standard input and print the letter that the method reads in each.",
         _extract,
