@@ -33,6 +33,10 @@ class Configuration:
     ministry: Mapping[str, Any] = field(default_factory=dict)
     """Further fields of MinistryResource, such as delay_seconds."""
     progress: Progress = field(default_factory=Silent)
+    endpoint: Mapping[str, Any] = field(default_factory=dict)
+    """Fields of ModelsResource; without a base_url no model is asked."""
+    warehouse: str = ""
+    """Folder of the warehouse; '' is the store's."""
     daily: bool = False
     """The one switch of the incremental life: schedule and sensors run without anybody turning them on."""
 
@@ -60,6 +64,7 @@ class Configuration:
     def resources(self) -> dict[str, object]:
         """The resources by the names that assets and checks ask for."""
         from resources.ministry import MinistryResource
+        from resources.models import ModelsResource, WarehouseResource
         from resources.publication import PublicationResource
         from resources.settings import ListSettings, ParsingSettings, StoreResource
 
@@ -70,4 +75,6 @@ class Configuration:
             "lists": ListSettings(**self.lists),
             "target": PublicationResource(url=self.publication),
             "progress": self.progress,
+            "endpoints": ModelsResource(**self.endpoint),
+            "warehouse": WarehouseResource(folder=self.warehouse),
         }
