@@ -11,9 +11,11 @@ import os
 
 import dagster as dg
 
+import assets.evaluation
 import assets.exam
 import assets.publication
 import checks.exam
+from orchestration import evaluation_jobs
 from orchestration.configuration import Configuration
 from orchestration.jobs import JOBS
 from orchestration.schedules import SCHEDULES
@@ -21,7 +23,7 @@ from orchestration.sensors import SENSORS
 
 __all__ = ["Configuration", "build_defs", "defs", "from_environment"]
 
-ASSETS = (*assets.exam.ASSETS, *assets.publication.ASSETS)
+ASSETS = (*assets.exam.ASSETS, *assets.publication.ASSETS, *assets.evaluation.ASSETS)
 CHECKS = (*checks.exam.SUBJECT_CHECKS, *checks.exam.RELEASE_CHECKS)
 
 
@@ -40,9 +42,9 @@ def build_defs(configuration: Configuration) -> dg.Definitions:
     return dg.Definitions(
         assets=list(ASSETS),
         asset_checks=list(CHECKS),
-        jobs=list(JOBS),
+        jobs=[*JOBS, *evaluation_jobs.JOBS],
         schedules=list(SCHEDULES),
-        sensors=list(SENSORS),
+        sensors=[*SENSORS, *evaluation_jobs.SENSORS],
         resources=configuration.resources(),
         # A process a step costs 15 s a subject instead of 3 (measured on two cores), and steps hand over files anyway.
         executor=dg.in_process_executor,
