@@ -11,6 +11,7 @@ import dagster as dg
 import pytest
 
 from opentwbench.dataset.validators import BLOCKING_CHECKS
+from opentwbench.evaluation.warehouse import SCHEMAS
 from orchestration.definitions import Configuration, build_defs
 from orchestration.schedules import SCHEDULES
 from orchestration.sensors import SENSORS
@@ -23,6 +24,9 @@ GRAPH = {
     "subject_dataset": (("subject_items",), "148 subjects", False, tuple(sorted(BLOCKING_CHECKS)), ()),
     "subject_publication": (("subject_dataset",), "148 subjects", False, (), ()),
     "exam_release": (("subject_publication",), "", False, (), ("release_accounting_closes", "release_suite")),
+    "model_responses": (("subject_publication",), "models", False, (), ()),
+    "model_scores": (("model_responses", "subject_publication"), "models", False, (), ()),
+    **{f"raw/{name}": (("model_scores", "subject_publication"), "", False, (), ()) for name in SCHEMAS},
 }
 
 
