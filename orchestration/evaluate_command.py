@@ -11,10 +11,11 @@ import json
 import os
 import signal
 import sys
+import tempfile
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext, suppress
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, NoReturn
 
@@ -32,7 +33,7 @@ from opentwbench.evaluation.costs import Limit, Price, Spending
 from opentwbench.evaluation.items import ItemSet, Roster, item_file
 from opentwbench.evaluation.journal import JournalError, RunLocked, write_run
 from opentwbench.evaluation.model import Rate, RunRecord
-from opentwbench.evaluation.protocols import ProtocolError, find
+from opentwbench.evaluation.protocols import find
 from opentwbench.evaluation.rescoring import write_keys
 from opentwbench.evaluation.runner import Plan, RunOutcome, Tally, questions, run
 from opentwbench.evaluation.runs import BENCHMARKS, RunError, Wish, prepare, score, write_scores
@@ -140,49 +141,146 @@ def evaluate(
     insecure: Annotated[
         bool, typer.Option("--insecure", help="Do not verify the endpoint's certificate. Recorded in the run.")
     ] = False,
+    demo_model: Annotated[
+        bool, typer.Option("--demo-model", help="Ask Gemma 3 270M on this machine (make model fetches it), 20 items.")
+    ] = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Show what would be asked and its size; ask nothing.")
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="The outcome as one JSON object on standard output.")] = False,
 ) -> None:
     """Ask a model every item of the published data sets and score its replies. Starting again continues the run."""
-    notes = dict(_pair(each) for each in note or ())
-    if insecure:
-        notes["tls_verification"] = "off"
+    settings = Settings(
+        model=model,
+        base_url=base_url,
+        api_key_env=api_key_env,
+        protocol=protocol,
+        budget=budget,
+        items=tuple(items or ()),
+        subjects=tuple(subject or ()),
+        sample=sample,
+        store=store,
+        benchmark=benchmark,
+        item_set="published" if published else "scored",
+        most=most,
+        repeats=repeats,
+        circular=circular,
+        rates=Rates(concurrency, not fixed, requests_per_minute, tokens_per_minute),
+        timeout=timeout,
+        attempts=attempts,
+        limit=Limit(max_total_tokens, max_cost),
+        price=Price(prompt_price, completion_price),
+        request=request,
+        precision=precision,
+        notes=tuple(note or ()),
+        run_id=run_id,
+        retry_errors=not keep_errors,
+        ca_file=ca_file,
+        insecure=insecure,
+    )
+    with _demo(settings) if demo_model else nullcontext(settings) as chosen:
+        job = prepare_job(chosen)
+        if dry_run:
+            _show_plan(job)
+            raise typer.Exit(0)
+        raise typer.Exit(carry_out(job, as_json=as_json))
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What the command was given, unchecked."""
+
+    model: str
+    base_url: str
+    api_key_env: str
+    protocol: str
+    budget: int | None
+    items: tuple[Path, ...]
+    subjects: tuple[str, ...]
+    sample: Path | None
+    store: str
+    benchmark: str
+    item_set: str
+    most: int | None
+    repeats: int
+    circular: bool
+    rates: Rates
+    timeout: float
+    attempts: int
+    limit: Limit
+    price: Price
+    request: str
+    precision: str
+    notes: tuple[str, ...]
+    run_id: str
+    retry_errors: bool
+    ca_file: Path | None
+    insecure: bool
+
+
+def prepare_job(given: Settings) -> Job:
+    """Everything checked and the items read once; ends the command in words when something is wrong."""
+    notes = dict(_pair(each) for each in given.notes) | ({"tls_verification": "off"} if given.insecure else {})
+    if not given.model or not given.base_url:
+        _stop(USAGE, f"{'--base-url' if given.model else '--model'} is missing (or --demo-model)")
     try:
         wish = Wish(
-            model=model or _stop(USAGE, "--model is missing"),
-            protocol=find(protocol, budget),
-            benchmark=benchmark,
-            repeats=repeats,
-            extra=_object(request),
-            circular=circular,
-            serving_precision=precision,
+            model=given.model,
+            protocol=find(given.protocol, given.budget),
+            benchmark=given.benchmark,
+            repeats=given.repeats,
+            extra=_object(given.request),
+            circular=given.circular,
+            serving_precision=given.precision,
             notes=notes,
-            run_id=run_id,
+            run_id=given.run_id,
         )
         endpoint = Endpoint(
-            base_url or _stop(USAGE, "--base-url is missing"),
-            secret=_secret(api_key_env),
-            timeout=timeout,
-            attempts=attempts,
-            verify_tls=not insecure,
-            ca_file=ca_file,
+            given.base_url,
+            secret=_secret(given.api_key_env),
+            timeout=given.timeout,
+            attempts=given.attempts,
+            verify_tls=not given.insecure,
+            ca_file=given.ca_file,
         )
-        asked = _items(store, items or [], subject or [], sample, "published" if published else "scored", most)
-        roster = Roster(asked)
-        plan, record = prepare(wish, asked, roster)
-        price = Price(prompt_price, completion_price)
-    except (RunError, ProtocolError, EndpointError, DatasetError, StoreError, ValueError) as error:
+        items = _items(given)
+        roster = Roster(items)
+        plan, record = prepare(wish, items, roster)
+    except (StoreError, OSError, ValueError) as error:
         _stop(USAGE, str(error))
-    rates = Rates(concurrency, not fixed, requests_per_minute, tokens_per_minute)
-    folder = runs_folder(store) / record.run_id
-    limit = Limit(max_total_tokens, max_cost)
-    job = Job(plan, record, asked, roster, folder, endpoint, rates, limit, price, not keep_errors)
-    if dry_run:
-        _show_plan(job)
-        raise typer.Exit(0)
-    raise typer.Exit(carry_out(job, as_json=as_json))
+    folder = runs_folder(given.store) / record.run_id
+    return Job(plan, record, items, roster, folder, endpoint, given.rates, given.limit, given.price, given.retry_errors)
+
+
+@contextmanager
+def _demo(given: Settings) -> Iterator[Settings]:
+    """The settings for the demo model, which runs as long as they are used. The terms are shown each time."""
+    from resources.demo_model import BUDGET, GRAMMAR, MODEL, MOST, TERMS, DemoModel, DemoModelError, provenance
+    from samples.benchmark import benchmark_bytes
+
+    print(TERMS, file=sys.stderr)
+    grammar = json.dumps({"grammar": GRAMMAR}) if given.protocol == "box" and not given.request else given.request
+    try:
+        with DemoModel() as running, tempfile.TemporaryDirectory(prefix="otb-") as temporary:
+            items = given.items
+            if not items and not _published_folders(given.store):
+                print("nothing is published in the store: the project's sample items are asked", file=sys.stderr)
+                items = (Path(temporary) / "sample-items.jsonl",)
+                items[0].write_bytes(benchmark_bytes())
+            yield replace(
+                given,
+                model=MODEL,
+                base_url=running.base_url,
+                budget=given.budget or BUDGET,
+                items=items,
+                most=min(given.most or 20, MOST),
+                rates=Rates(2, adaptive=False),
+                request=grammar,
+                precision="quantised",
+                notes=(*given.notes, *(f"{name}={text}" for name, text in provenance().items())),
+            )
+    except DemoModelError as error:
+        _stop(USAGE, str(error))
 
 
 def carry_out(job: Job, *, as_json: bool = False) -> int:
@@ -285,29 +383,29 @@ def runs_folder(store: str) -> Path:
     with suppress(StoreError):
         found = Store(store)
         if found.is_local:
-            return Path(store.removeprefix("file://")) / "runs"
+            return _root(store) / "runs"
     return Path("runs")
 
 
-def _items(
-    store: str, paths: list[Path], slugs: list[str], sample: Path | None, item_set: str, most: int | None
-) -> ItemSet:
+def _items(given: Settings) -> ItemSet:
     """What is asked: the given folders and files, else the published subjects of the store."""
-    chosen = frozenset(sample.read_text(encoding="utf-8").split()) if sample else None
-    if not paths:
-        paths = published_folders(store, slugs)
-    return ItemSet(tuple(item_file(path) for path in paths), item_set, chosen, most)
+    chosen = frozenset(given.sample.read_text(encoding="utf-8").split()) if given.sample else None
+    paths = list(given.items) or _published(given.store, given.subjects)
+    return ItemSet(tuple(item_file(path) for path in paths), given.item_set, chosen, given.most)
 
 
-def published_folders(store: str, slugs: list[str]) -> list[Path]:
-    """The folders of the published subjects of a local store; raises StoreError when there are none."""
-    place = Store(store)
-    if not place.is_local:
+def _published_folders(store: str) -> list[Path]:
+    return sorted(path for path in (_root(store) / "publications").glob("[!.]*") if path.is_dir())
+
+
+def _root(store: str) -> Path:
+    return Path(store.removeprefix("file://"))
+
+
+def _published(store: str, slugs: Sequence[str]) -> list[Path]:
+    if not Store(store).is_local:
         raise StoreError(f"{store}: fetch the data sets and name them with --items; a run needs them on a local disk")
-    root = Path(store.removeprefix("file://"))
-    found = sorted(
-        path for path in (root / "publications").glob("*") if path.is_dir() and not path.name.startswith(".")
-    )
+    found = _published_folders(store)
     if missing := sorted(set(slugs) - {path.name for path in found}):
         raise StoreError(f"{missing[0]} is not published in {store}")
     wanted = [path for path in found if not slugs or path.name in slugs]
