@@ -11,13 +11,13 @@ from assets import metadata
 from assets.index_metadata import of_index_version
 from opentwbench.exam.digests import parser_digest
 from opentwbench.exam.paper import parse_pairs
-from opentwbench.exam.release import settle_all, shared_counts
 from opentwbench.exam.sitting import ParseCache, collect, needed_urls, retrieval_figures
 from resources import exam_products as products
 from resources.ministry import MinistryResource
 from resources.partitions import exam_years, subjects
 from resources.progress import Progress
 from resources.settings import ListSettings, ParsingSettings, StoreResource
+from resources.settled_items import settle_and_write
 
 MINISTRY = "ministry"
 """Concurrency pool: one crawl at a time."""
@@ -87,14 +87,11 @@ def exam_papers(
 def subject_items(context: dg.AssetExecutionContext, store: StoreResource, lists: ListSettings) -> None:
     """Every printed question of a subject in its bucket: published, folded, or excluded for named reasons.
 
-    All subjects are settled together, because what subjects share is counted; only the asked ones are written.
+    All subjects are settled, one after the other, because what they share is counted; only the asked ones are written.
     """
     place, applied = store.open(), lists.lists()
     inputs = products.items_inputs(place, applied)
-    settled = settle_all(products.row_records(place), applied)
-    shared = shared_counts(settled.values())
-    for slug in context.partition_keys:
-        record = products.write_items(place, settled[slug], shared[slug], inputs[slug])
+    for slug, record in settle_and_write(place, applied, context.partition_keys, inputs):
         context.add_asset_metadata(metadata.of_items(record), partition_key=slug)
 
 

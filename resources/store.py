@@ -137,6 +137,13 @@ class Store:
         except FileNotFoundError:
             raise StoreError(f"{self.url}: {path} is not there yet") from None
 
+    def read_range(self, path: str, start: int, end: int) -> bytes:
+        """The bytes `start` to `end` (not included) of one product."""
+        try:
+            return bytes(self._fs.cat_file(self._at(path), start=start, end=end))
+        except FileNotFoundError:
+            raise StoreError(f"{self.url}: {path} is not there yet") from None
+
     def read_json(self, path: str) -> Any:
         """A JSON product; StoreError names the file when it cannot be read."""
         try:

@@ -183,18 +183,14 @@ def settle(scope: str, records: Sequence[RowRecord], lists: Lists = NO_LISTS) ->
     )
 
 
-def settle_all(records: Iterable[RowRecord], lists: Lists = NO_LISTS) -> dict[str, Settled]:
-    """Every subject of the registry settled, also those without a paper."""
-    scopes = by_scope(records)
-    return {slug: settle(slug, scopes.get(slug, []), lists) for slug in REGISTRY}
+def published_fingerprints(settled: Settled) -> list[tuple[str, str]]:
+    """(slug, loose fingerprint) of every item that a subject publishes."""
+    return [(settled.scope, item.fingerprint) for item in settled.items if item.bucket == PUBLISHED]
 
 
-def shared_counts(settled: Iterable[Settled]) -> dict[str, int]:
+def shared_items(published: Iterable[tuple[str, str]]) -> Counter[str]:
     """Slug -> published items that at least one other subject publishes too; 0 for a slug that shares nothing."""
-    parts = list(settled)
-    published = [(each.scope, item.fingerprint) for each in parts for item in each.items if item.bucket == PUBLISHED]
-    counts = Counter(slug for slugs in shared_across(published).values() for slug in slugs)
-    return {each.scope: counts[each.scope] for each in parts}
+    return Counter(slug for slugs in shared_across(published).values() for slug in slugs)
 
 
 @cache

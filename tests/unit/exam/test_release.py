@@ -12,13 +12,14 @@ from opentwbench.exam.accounting import Accounting, over_all
 from opentwbench.exam.items import NO_SUBJECT
 from opentwbench.exam.model import Exclusion, PaperItem, RejectionReason
 from opentwbench.exam.release import (
+    Settled,
     by_scope,
     dataset_of,
     matching,
+    published_fingerprints,
     scope_digests,
     settle,
-    settle_all,
-    shared_counts,
+    shared_items,
     sum_of_matchings,
 )
 from opentwbench.exam.sitting import Hashes, RowRecord
@@ -42,6 +43,11 @@ def papers() -> list[RowRecord]:
         paper(item(1), item(2, stem="下列何者為省？", exclusions=(Exclusion.VOIDED,), key=None), year=111, sha="q2"),
         paper(item(1, stem="未歸科的題目為何？"), name=OTHER_NAMES, code="0909", sha="q3"),
     ]
+
+
+def settle_all(papers: list[RowRecord]) -> dict[str, Settled]:
+    scopes = by_scope(papers)
+    return {slug: settle(slug, scopes.get(slug, [])) for slug in REGISTRY}
 
 
 def test_every_row_has_one_scope(papers: list[RowRecord]) -> None:
@@ -111,7 +117,7 @@ def test_items_that_two_subjects_publish_are_counted_in_both() -> None:
         paper(other, year=112, sha="q3"),
     ]
     settled = settle_all(papers)
-    counts = shared_counts(settled.values())
+    counts = shared_items(each for part in settled.values() for each in published_fingerprints(part))
     assert sum(counts.values()) == 2
     assert counts[CONSTITUTION] == 1
 
