@@ -76,7 +76,7 @@ def report(
 ) -> None:
     """What every exclusion rule removed and what it let through, with false-positive and false-negative rates."""
     record = _read(verdicts)
-    items = _items(mirror, processes)
+    items = read_items(mirror, processes)
     try:
         found = figures(items, record)
         second = dependence_audit.figures(items, record, record.rounds[-1].seed)
@@ -108,7 +108,7 @@ def make_sheet(
     processes: ProcessesOption = 2,
 ) -> None:
     """Draw a round and write its blind sheet. Do not open the key before every question has its answer."""
-    items = _items(mirror, processes)
+    items = read_items(mirror, processes)
     try:
         before = _read(verdicts) if verdicts else Record()
         entries = blind_sheet(items, before, round_, seed, kept_each, removed_each, planted)
@@ -174,7 +174,7 @@ def _read(path: Path) -> Record:
         _refuse(f"{path}: {error}")
 
 
-def _items(folder: Path, processes: int) -> list[Printed]:
+def read_items(folder: Path, processes: int) -> list[Printed]:
     """Every question of the mirror's distinct papers, each under the id of the first index row that serves it."""
     console = Console(stderr=True)
     columns = (TextColumn("papers read"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
