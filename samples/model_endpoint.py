@@ -178,6 +178,7 @@ class Endpoint:
         self.authorised = 0
         """Requests that carried an Authorization header."""
         self.arrivals: list[float] = []
+        """When each request came, on the monotonic clock, in seconds."""
 
     async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
         """Answer one request."""
@@ -269,7 +270,8 @@ class Endpoint:
             "authorised": self.authorised,
             "statuses": {str(status): n for status, n in self.statuses.items()},
             "last_body": self.last_body,
-            "arrivals": self.arrivals[-5_000:],
+            "first_arrival": self.arrivals[0] if self.arrivals else None,
+            "arrivals": self.arrivals[-1_000:],
         }
         if counts:
             stats |= {"asked": dict(self.asked), "answered_by_hash": dict(self.answered), "tags": self.tags}

@@ -1,0 +1,235 @@
+"""How fast and how small the runner is, beside a bare aiohttp loop and the real Twinkle Eval, in one run.
+
+    python -m bench.runner [--items 5000] [--latencies 0 50 200] [--times 3] [--without-twinkle]
+    python -m bench.runner --memory [--sizes 22021 253674]
+
+Throughput: the same items against the same loopback endpoint (a process of its own), latencies in milliseconds. Ours
+is everything from reading the items to the scores: checked, asked, journalled with a sync, extracted by every method,
+graded and summed. The bare loop reads no item and keeps nothing: 256 connections, a body of that size, the reply parsed.
+Twinkle Eval runs with its defaults; its time is counted from its first request to its end, so without its start.
+Each client is a process of its own; they take turns, and the ratio is the median over the turns. Seconds are noisy on a
+shared machine: read the ratios, and the processor time, which the neighbours disturb less.
+Memory: the largest resident size of a whole `otb`-like run (read, ask, journal, score) for each number of items.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import os
+import resource
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from samples.model_endpoint import ModelEndpoint
+
+CONNECTIONS = 256
+TWINKLE = Path(__file__).resolve().parent.parent / "tests" / "twinkle" / ".venv" / "bin" / "twinkle-eval"
+
+
+def write_items(path: Path, n: int) -> None:
+    """Items of the usual size: a stem of some 60 characters, options of some ten."""
+    with path.open("w", encoding="utf-8") as out:
+        for number in range(n):
+            options = {letter: f"第{letter}個選項之敘述{number}" for letter in "ABCD"}
+            row = {"question": f"依本題第{number}項之規定，下列敘述何者正確？" + "說明文字" * 10, **options}
+            more = {"answer": "ABCD"[number % 4], "year_roc": 100 + number % 15, "item_id": f"sample-{number:012x}"}
+            out.write(json.dumps({**row, **more}, ensure_ascii=False) + "\n")
+
+
+async def _bare(items: int, url: str) -> None:
+    import aiohttp
+
+    numbers = iter(range(items))
+    system = "你是一位專業的測驗作答助理。" * 8 + "\\boxed{}"
+
+    async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=CONNECTIONS)) as session:
+
+        async def work() -> None:
+            for number in numbers:
+                user = f"題目：第{number}題" + "說明文字" * 14 + "\nA. 甲\nB. 乙\nC. 丙\nD. 丁"
+                messages = [{"role": "system", "content": system}, {"role": "user", "content": user}]
+                body = {"model": "scripted", "messages": messages, "temperature": 0.0, "max_tokens": 4096}
+                async with session.post(f"{url}/chat/completions", json=body) as response:
+                    await response.json()
+
+        await asyncio.gather(*(work() for _ in range(CONNECTIONS)))
+
+
+def bare(items: Path, n: int, url: str, folder: Path) -> None:
+    """The bare loop."""
+    asyncio.run(_bare(n, url))
+
+
+def ours(items: Path, n: int, url: str, folder: Path) -> None:
+    """Our runner, from the items to the scores."""
+    from opentwbench.evaluation.client import Endpoint, Rates
+    from opentwbench.evaluation.items import Roster, item_set
+    from opentwbench.evaluation.protocols import BOX
+    from opentwbench.evaluation.runner import Plan, Tally, run
+    from opentwbench.evaluation.runs import score
+
+    asked = item_set([items])
+    roster = Roster(asked)
+    plan = Plan("bench", "scripted", BOX, asked)
+    rates = Rates(CONNECTIONS, adaptive=False)
+    outcome = asyncio.run(run(plan, folder / "run", Endpoint(url), rates, Tally(len(roster))))
+    summary = score(folder / "run", roster)
+    assert outcome.complete, outcome
+    assert summary.replies == n, summary
+
+
+CLIENTS: dict[str, Callable[[Path, int, str, Path], None]] = {"bare": bare, "ours": ours}
+
+
+def client_main(name: str, items: Path, n: int, url: str, folder: Path) -> None:
+    """One client in this process; prints its seconds, processor seconds and largest size."""
+    CLIENTS[name](items, 1, url, folder / "warm") if name == "bare" else _warm()
+    start, used = time.perf_counter(), time.process_time()
+    CLIENTS[name](items, n, url, folder)
+    figures = {"seconds": time.perf_counter() - start, "cpu": time.process_time() - used, "mb": _largest()}
+    print(json.dumps(figures))
+
+
+def _largest() -> float:
+    """Largest resident size of this process in MB (ru_maxrss is in kB on Linux)."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+def _warm() -> None:
+    """Imports are no part of the measurement."""
+    import opentwbench.evaluation.runs  # noqa: F401
+
+
+def measure(name: str, items: Path, n: int, endpoint: ModelEndpoint) -> dict[str, float]:
+    """One client in a fresh process."""
+    with tempfile.TemporaryDirectory(prefix="bench-") as folder:
+        command = [
+            sys.executable,
+            "-m",
+            "bench.runner",
+            "--client",
+            name,
+            str(items),
+            str(n),
+            endpoint.base_url,
+            folder,
+        ]
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
+    return json.loads(done.stdout)  # type: ignore[no-any-return]
+
+
+def measure_twinkle(items: Path, n: int, endpoint: ModelEndpoint) -> dict[str, float]:
+    """The real Twinkle Eval with its defaults, from its first request to its end."""
+    with tempfile.TemporaryDirectory(prefix="bench-") as name:
+        folder = Path(name)
+        (folder / "data").mkdir()
+        (folder / "data" / "benchmark.jsonl").write_bytes(items.read_bytes())
+        # JSON is YAML.
+        (folder / "config.yaml").write_text(json.dumps(twinkle_config(endpoint.base_url, str(folder / "data"), "box")))
+        endpoint.forget()
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        offline = {**os.environ, "HF_HUB_OFFLINE": "1"}
+        subprocess.run([TWINKLE, "--config", "config.yaml"], cwd=folder, env=offline, check=True, capture_output=True)
+        end = time.monotonic()
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    stats = endpoint.stats()
+    assert stats["requests"] == n, stats["requests"]
+    used = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    # Both clocks are CLOCK_MONOTONIC of this machine.
+    return {"seconds": end - stats["first_arrival"], "cpu": used, "mb": 0.0}
+
+
+def twinkle_config(base_url: str, data: str, method: str) -> dict[str, Any]:
+    """Twinkle's configuration for a run without shuffling."""
+    api = {"base_url": base_url, "api_key": "none", "disable_ssl_verify": False, "api_rate_limit": -1}
+    decoding = {"temperature": 0.0, "top_p": 0.9, "max_tokens": 4096, "frequency_penalty": 0.0, "presence_penalty": 0.0}
+    prompt = {"zh": "把答案寫在 \\box{} 裡。"}
+    return {
+        "llm_api": {**api, "max_retries": 3, "timeout": 600},
+        "model": {"name": "scripted", **decoding},
+        "evaluation": {
+            "dataset_paths": [data],
+            "evaluation_method": method,
+            "system_prompt": prompt,
+            "datasets_prompt_map": {},
+            "repeat_runs": 1,
+            "shuffle_options": False,
+        },
+        "logging": {"level": "ERROR"},
+    }
+
+
+def throughput(n: int, latencies: list[int], times: int, *, twinkle: bool) -> None:
+    """Items a second of each client at each latency, and the ratios."""
+    with tempfile.TemporaryDirectory(prefix="bench-") as name:
+        items = Path(name) / "benchmark.jsonl"
+        write_items(items, n)
+        for latency in latencies:
+            with ModelEndpoint(latency=latency / 1000, reply="\\boxed{{letter}}") as endpoint:
+                turns = [{each: measure(each, items, n, endpoint) for each in CLIENTS} for _ in range(times)]
+                peer = measure_twinkle(items, n, endpoint) if twinkle else None
+            report(n, latency, turns, peer)
+
+
+def report(n: int, latency: int, turns: list[dict[str, dict[str, float]]], peer: dict[str, float] | None) -> None:
+    """One block of lines."""
+    rate = {each: statistics.median(n / turn[each]["seconds"] for turn in turns) for each in CLIENTS}
+    cpu = {each: statistics.median(turn[each]["cpu"] * 1000 / n for turn in turns) for each in CLIENTS}
+    ratio = statistics.median(turn["bare"]["seconds"] / turn["ours"]["seconds"] for turn in turns)
+    print(f"{n:,} items at {latency} ms, {CONNECTIONS} connections, median of {len(turns)} turns")
+    for each in CLIENTS:
+        print(f"  {each}: {rate[each]:,.0f} items/s, {cpu[each]:.2f} ms of processor time an item")
+    print(f"  ours / bare: {ratio:.2f} by the clock, {cpu['bare'] / cpu['ours']:.2f} by processor time")
+    if peer:
+        theirs = n / peer["seconds"]
+        print(
+            f"  Twinkle Eval: {theirs:,.0f} items/s, {peer['cpu'] * 1000 / n:.2f} ms of processor time an item (with start)"
+        )
+        print(f"  ours / Twinkle Eval: {rate['ours'] / theirs:.1f}", flush=True)
+
+
+def memory(sizes: list[int]) -> None:
+    """Largest size of a whole run for each number of items."""
+    with tempfile.TemporaryDirectory(prefix="bench-") as name:
+        items = Path(name) / "benchmark.jsonl"
+        for size in sizes:
+            write_items(items, size)
+            with ModelEndpoint(reply="\\boxed{{letter}}") as endpoint:
+                found = measure("ours", items, size, endpoint)
+            print(f"{size:,} items: {found['mb']:.0f} MB at most, {size / found['seconds']:,.0f} items/s", flush=True)
+
+
+def main() -> None:
+    """The measurements."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--items", type=int, default=5_000)
+    parser.add_argument("--latencies", type=int, nargs="+", default=[0, 50, 200])
+    parser.add_argument("--times", type=int, default=3)
+    parser.add_argument("--without-twinkle", action="store_true")
+    parser.add_argument("--memory", action="store_true")
+    parser.add_argument("--sizes", type=int, nargs="+", default=[22_021, 253_674])
+    parser.add_argument("--client", nargs=5, metavar=("NAME", "ITEMS", "N", "URL", "FOLDER"), help=argparse.SUPPRESS)
+    given = parser.parse_args()
+    if given.client:
+        name, items, n, url, folder = given.client
+        client_main(name, Path(items), int(n), url, Path(folder))
+        return
+    if given.memory:
+        memory(given.sizes)
+        return
+    twinkle = TWINKLE.exists() and not given.without_twinkle
+    if not twinkle:
+        print("without Twinkle Eval: make twinkle fetches it")
+    throughput(given.items, given.latencies, given.times, twinkle=twinkle)
+
+
+if __name__ == "__main__":
+    main()
