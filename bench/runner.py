@@ -5,7 +5,7 @@
 
 Throughput: the same items against the same loopback endpoint (a process of its own), latencies in milliseconds. Ours
 is everything from reading the items to the scores: checked, asked, journalled with a sync, extracted by every method,
-graded and summed. The bare loop reads no item and keeps nothing: 256 connections, a body of that size, the reply parsed.
+graded and summed. The bare loop reads no item and keeps nothing: 256 connections, bodies of that size, replies parsed.
 Twinkle Eval runs with its defaults; its time is counted from its first request to its end, so without its start.
 Each client is a process of its own; they take turns, and the ratio is the median over the turns. Seconds are noisy on a
 shared machine: read the ratios, and the processor time, which the neighbours disturb less.
@@ -189,10 +189,8 @@ def report(n: int, latency: int, turns: list[dict[str, dict[str, float]]], peer:
         print(f"  {each}: {rate[each]:,.0f} items/s, {cpu[each]:.2f} ms of processor time an item")
     print(f"  ours / bare: {ratio:.2f} by the clock, {cpu['bare'] / cpu['ours']:.2f} by processor time")
     if peer:
-        theirs = n / peer["seconds"]
-        print(
-            f"  Twinkle Eval: {theirs:,.0f} items/s, {peer['cpu'] * 1000 / n:.2f} ms of processor time an item (with start)"
-        )
+        theirs, used = n / peer["seconds"], peer["cpu"] * 1000 / n
+        print(f"  Twinkle Eval: {theirs:,.0f} items/s, {used:.2f} ms of processor time an item, its start included")
         print(f"  ours / Twinkle Eval: {rate['ours'] / theirs:.1f}", flush=True)
 
 

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Annotated, Any, NoReturn
 
 import typer
+from rich.box import SIMPLE
 from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, TaskID, TextColumn, TimeElapsedColumn
@@ -27,6 +28,7 @@ from rich.progress import Progress as Bars
 from rich.table import Table
 
 from opentwbench.dataset.contract import excerpt
+from opentwbench.dataset.files import read_bytes
 from opentwbench.dataset.model import DatasetError
 from opentwbench.evaluation.client import Endpoint, EndpointError, Rates, Secret
 from opentwbench.evaluation.costs import Limit, Price, Spending
@@ -37,6 +39,7 @@ from opentwbench.evaluation.protocols import find
 from opentwbench.evaluation.rescoring import write_keys
 from opentwbench.evaluation.runner import Plan, RunOutcome, Tally, questions, run
 from opentwbench.evaluation.runs import BENCHMARKS, RunError, Wish, prepare, score, write_scores
+from opentwbench.evaluation.sample import read_edition
 from opentwbench.evaluation.scoring import Summary, to_json
 from resources.store import Store, StoreError
 
@@ -95,10 +98,17 @@ def evaluate(
         list[str] | None, typer.Option(help="Slug of a published subject; may be given several times. Default: all.")
     ] = None,
     sample: Annotated[
-        Path | None, typer.Option(help="Ask only the items of this list: one item id a line.", show_default=False)
+        Path | None,
+        typer.Option(help="Ask only these items: a frozen edition, or one item id a line.", show_default=False),
     ] = None,
     store: Annotated[str, typer.Option(help="Folder of the store; runs are kept in its folder runs.")] = "store",
-    benchmark: Annotated[str, typer.Option(help=f"What is asked: {', '.join(BENCHMARKS)}.")] = "exam",
+    benchmark: Annotated[
+        str,
+        typer.Option(
+            help=f"What is asked: {', '.join(BENCHMARKS)}. Default: exam, with an edition exam_sample.",
+            show_default=False,
+        ),
+    ] = "",
     published: Annotated[
         bool, typer.Option("--published", help="Also ask items withdrawn from the scored set.")
     ] = False,
@@ -227,7 +237,7 @@ def prepare_job(given: Settings) -> Job:
         wish = Wish(
             model=given.model,
             protocol=find(given.protocol, given.budget),
-            benchmark=given.benchmark,
+            benchmark=given.benchmark or ("exam_sample" if given.sample else "exam"),
             repeats=given.repeats,
             extra=_object(given.request),
             circular=given.circular,
@@ -302,6 +312,7 @@ def carry_out(job: Job, *, as_json: bool = False) -> int:
         return INTERRUPTED
     summary = score(job.folder, job.roster)
     path = write_scores(job.folder, job.record, job.record.dataset_version, job.record.item_set, summary)
+    write_keys(job.folder, job.record.dataset_version, job.items)
     write_keys(job.folder, job.record.dataset_version, job.items)
     if as_json:
         print(json.dumps(_report(job, outcome, summary), ensure_ascii=False))
@@ -389,9 +400,15 @@ def runs_folder(store: str) -> Path:
 
 def _items(given: Settings) -> ItemSet:
     """What is asked: the given folders and files, else the published subjects of the store."""
-    chosen = frozenset(given.sample.read_text(encoding="utf-8").split()) if given.sample else None
+    chosen = None if given.sample is None else _chosen(given.sample)
     paths = list(given.items) or _published(given.store, given.subjects)
     return ItemSet(tuple(item_file(path) for path in paths), given.item_set, chosen, given.most)
+
+
+def _chosen(path: Path) -> frozenset[str]:
+    """The item ids of an edition's file, or of a plain list."""
+    text = read_bytes(path).decode()
+    return frozenset(read_edition(path).ids if text.lstrip().startswith("{") else text.split())
 
 
 def _published_folders(store: str) -> list[Path]:
@@ -481,20 +498,21 @@ def spending_json(spending: Spending) -> Mapping[str, float | int]:
 
 
 def _print(job: Job, outcome: RunOutcome, summary: Summary, path: Path, console: Console) -> None:
-    table = Table(title=f"{escape(excerpt(job.record.model))} · {job.record.protocol_id}", title_justify="left")
-    for column in ("method", "correct", "accuracy", "95 %", "macro", "parsed", "on parsed"):
-        table.add_column(column, no_wrap=True)
+    title = f"{escape(excerpt(job.record.model))} · {job.record.protocol_id}"
+    table = Table(title=title, title_justify="left", box=SIMPLE)
+    for column in ("method", "right", "%", "95 %", "macro %", "parsed %", "on parsed %"):
+        table.add_column(column, no_wrap=True, justify="left" if column == "method" else "right")
     for name, found in summary.methods.items():
         mark = " *" if name == job.plan.protocol.extraction else ""
-        macro = "" if found.macro.value is None else f"{found.macro.value:.2%}"
-        interval = f"{found.micro.low:.2%}-{found.micro.high:.2%}" if found.micro.n else ""
-        correct = f"{found.micro.hits:,}/{found.micro.n:,}"
-        shares = (_share(found.micro), interval, macro, _share(found.parsed), _share(found.on_parsed))
-        table.add_row(name + mark, correct, *shares)
+        macro = "" if found.macro.value is None else f"{100 * found.macro.value:.2f}"
+        interval = f"{100 * found.micro.low:.2f}-{100 * found.micro.high:.2f}" if found.micro.n else ""
+        right = f"{found.micro.hits:,}/{found.micro.n:,}"
+        shares = (_percent(found.micro), interval, macro, _percent(found.parsed), _percent(found.on_parsed))
+        table.add_row(name + mark, right, *shares)
     console.print(table)
     console.print("* ranks under this protocol")
     errors = ", ".join(f"{count:,} {error.value}" for error, count in sorted(summary.errors.items())) or "none"
-    console.print(f"{summary.replies:,} replies; errors: {errors}; cut by the budget: {_share(summary.cap_hits)}")
+    console.print(f"{summary.replies:,} replies; errors: {errors}; cut by the budget: {summary.cap_hits.hits:,}")
     spent = outcome.spending
     estimated = f", {spent.estimated:,} responses estimated" if spent.estimated else ""
     money = f", {spent.money:.2f} spent" if spent.money else ""
@@ -514,8 +532,8 @@ def _print(job: Job, outcome: RunOutcome, summary: Summary, path: Path, console:
     console.print(f"{escape(str(path))}", soft_wrap=True)
 
 
-def _share(rate: Rate) -> str:
-    return "" if rate.value is None else f"{rate.value:.2%}"
+def _percent(rate: Rate) -> str:
+    return "" if rate.value is None else f"{100 * rate.value:.2f}"
 
 
 def _stop(status: int, message: str) -> NoReturn:
