@@ -10,11 +10,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from opentwbench.exam.exclusion_lists import Lists, read_foreign_list, read_id_list
+from opentwbench.exam.exclusion_lists import ListError, Lists, read_foreign_list, read_id_list
 from opentwbench.exam.index import MAX_VANISHED_SHARE
 from opentwbench.exam.model import Exclusion
 from opentwbench.exam.polite import Politeness
 from opentwbench.exam.retrieval import DAY, LIVE, Limits, Retriever
+from opentwbench.exam.subjects import REGISTRY
 from resources.store import Store
 
 if TYPE_CHECKING:
@@ -92,8 +93,13 @@ class ListPaths:
         )
 
     def withdrawals(self) -> dict[str, Withdrawal]:
-        """Items that leave the scored set, by id; raises ListError."""
-        return read_id_list(_path(self.withdrawn))
+        """Items that leave the scored set, by id; raises ListError, also for an id that no subject has."""
+        found = read_id_list(_path(self.withdrawn))
+        keys = {subject.key for subject in REGISTRY.values()}
+        for item_id in found:  # it would reach no data set, and nobody would hear of it
+            if item_id.rpartition("-")[0] not in keys:
+                raise ListError(f"{Path(self.withdrawn).name}: {item_id} is the id of no subject's item")
+        return found
 
 
 def publication_target(url: str, store: Store) -> Store:
