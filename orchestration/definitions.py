@@ -1,8 +1,9 @@
 """What Dagster loads. No network, no secret and no file is touched while it loads.
 
 `build_defs` makes a fresh Definitions for any configuration: tests and the command line use it too. The module's `defs`
-is the configuration of the environment: OTB_STORE (folder or URL), OTB_SOURCE (live, a base URL or a mirror folder) and
-OTB_DELAY_SECONDS (between two requests).
+is the configuration of the environment: OTB_STORE (folder or URL), OTB_SOURCE (live, a base URL or a mirror folder),
+OTB_DELAY_SECONDS (between two requests), OTB_MAX_VANISHED_SHARE (of the index's keyed rows) and OTB_DAILY (on or off:
+the one switch of the daily schedule and its sensors).
 """
 
 from __future__ import annotations
@@ -18,8 +19,8 @@ import checks.exam
 from orchestration import evaluation_jobs
 from orchestration.configuration import Configuration
 from orchestration.jobs import JOBS
-from orchestration.schedules import SCHEDULES
-from orchestration.sensors import SENSORS
+from orchestration.schedules import schedules
+from orchestration.sensors import sensors
 
 __all__ = ["Configuration", "build_defs", "defs", "from_environment"]
 
@@ -29,11 +30,15 @@ CHECKS = (*checks.exam.SUBJECT_CHECKS, *checks.exam.RELEASE_CHECKS)
 
 def from_environment() -> Configuration:
     """The configuration that the environment names; the defaults are a local store and the live ministry."""
-    delay = os.environ.get("OTB_DELAY_SECONDS")
+    named = {"delay_seconds": "OTB_DELAY_SECONDS", "max_vanished_share": "OTB_MAX_VANISHED_SHARE"}
+    daily = os.environ.get("OTB_DAILY") or "off"
+    if daily not in ("on", "off"):
+        raise ValueError(f"OTB_DAILY is on or off, not {daily[:80]!r}")
     return Configuration(
         store=os.environ.get("OTB_STORE", "store"),
         source=os.environ.get("OTB_SOURCE", "live"),
-        ministry={"delay_seconds": float(delay)} if delay else {},
+        ministry={field: float(os.environ[name]) for field, name in named.items() if os.environ.get(name)},
+        daily=daily == "on",
     )
 
 
@@ -43,8 +48,8 @@ def build_defs(configuration: Configuration) -> dg.Definitions:
         assets=list(ASSETS),
         asset_checks=list(CHECKS),
         jobs=[*JOBS, *evaluation_jobs.JOBS],
-        schedules=list(SCHEDULES),
-        sensors=[*SENSORS, *evaluation_jobs.SENSORS],
+        schedules=list(schedules(running=configuration.daily)),
+        sensors=[*sensors(running=configuration.daily), *evaluation_jobs.SENSORS],
         resources=configuration.resources(),
         # A process a step costs 15 s a subject instead of 3 (measured on two cores), and steps hand over files anyway.
         executor=dg.in_process_executor,

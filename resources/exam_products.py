@@ -11,10 +11,11 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from hashlib import sha256
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from opentwbench.dataset.contract import ItemRow
-from opentwbench.dataset.files import JSONL_NAME, read_jsonl
+from opentwbench.dataset.files import JSONL_NAME, read_jsonl, rows_from_jsonl
 from opentwbench.dataset.manifest import MANIFEST_NAME, Written, read_manifest, write_dataset
 from opentwbench.dataset.model import DatasetError, Withdrawal
 from opentwbench.dataset.publication import Verdict, folder_hashes
@@ -37,11 +38,13 @@ from opentwbench.exam.release import (
     settle,
     sum_of_matchings,
 )
+from opentwbench.exam.removals import removals
 from opentwbench.exam.row_records import compare_rows
 from opentwbench.exam.sitting import RowRecord, from_line, needed_urls, row_of_line, to_line
 from opentwbench.exam.subjects import REGISTRY, Subject
 from resources import index_versions
 from resources.index_versions import IndexVersion
+from resources.settled_items import write_item_lines, write_item_record
 from resources.store import Store, StoreError
 
 if TYPE_CHECKING:
@@ -251,11 +254,7 @@ def items_inputs(store: Store, lists: Lists) -> dict[str, str]:
 
 def write_items(store: Store, settled: Settled, shared: int, inputs: str) -> dict[str, Any]:
     """Keep the items of one scope and their record; returns the record."""
-    lines = settled.lines()
-    store.write(store.items(settled.scope), lines)
-    record = {**settled.record(shared), "inputs": inputs, "sha256": sha256(lines).hexdigest()}
-    store.write_json(store.accounting(settled.scope), record)
-    return record
+    return write_item_record(store, settled, shared, inputs, write_item_lines(store, settled))
 
 
 def refresh_no_subject(store: Store, lists: Lists) -> None:
@@ -330,10 +329,31 @@ def build_dataset(store: Store, slug: str, withdrawals: Mapping[str, Withdrawal]
     dataset = dataset_of(REGISTRY[slug], store.lines(store.items(slug)), record, withdrawals)
     inputs = dataset_inputs(store, slug, withdrawals)
     with store.folder(store.dataset(slug), write=True) as folder:
+        # Before the data set: after a kill the same reasons are found again, and a line that is there is not repeated.
+        _keep_removals(store, slug, folder, {row.item_id for row in dataset.rows})
         written = write_dataset(dataset, folder)
         hashes = folder_hashes(folder)
     store.write_json(store.dataset_record(slug), {"inputs": inputs, "files": hashes})
     return written
+
+
+def _keep_removals(store: Store, slug: str, folder: Path, published: set[str]) -> None:
+    """Add a line to the subject's removals for every item that its folder publishes and the next version does not."""
+    try:
+        before = [row for row in rows_from_jsonl(folder / JSONL_NAME) if row.item_id not in published]
+        last_version = str(read_manifest(folder)["version"])
+    except DatasetError:
+        return  # no version before, or one that cannot be read: `write_dataset` notes that its history starts anew
+    if not before:
+        return
+    items = [item_from_line(line) for line in store.lines(store.items(slug))]
+    papers = {each.row.paper_id: each.record for each in subject_records(store, slug)}
+    gone = index_versions.last_changes(store, {row.paper_id for row in before})
+    found = removals(before, last_version, items, papers, gone)
+    kept = store.read(store.removals(slug)) if store.exists(store.removals(slug)) else b""
+    known = set(kept.splitlines())
+    lines = [json.dumps(each.to_json(), ensure_ascii=False, sort_keys=True).encode() for each in found]
+    store.write(store.removals(slug), kept + b"".join(line + b"\n" for line in lines if line not in known))
 
 
 def comparison(store: Store, slug: str) -> CompareRows:

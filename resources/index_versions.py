@@ -88,6 +88,14 @@ def difference(store: Store, old: str, new: str) -> tuple[RowChange, ...]:
     return diff(read_version(store, old), read_version(store, new)).changes()
 
 
+def last_changes(store: Store, paper_ids: set[str]) -> dict[str, RowChange]:
+    """What the history last said of each of some papers; one that never changed is not in it."""
+    found: dict[str, RowChange] = {}
+    for version in history(store):
+        found.update({each.paper_id: each for each in version.changes if each.paper_id in paper_ids})
+    return found
+
+
 def keep(
     store: Store, data: bytes, index: Index, max_vanished_share: float, now: datetime | None = None
 ) -> IndexVersion:

@@ -12,9 +12,9 @@ import pytest
 
 from opentwbench.dataset.validators import BLOCKING_CHECKS
 from opentwbench.evaluation.warehouse import SCHEMAS
-from orchestration.definitions import Configuration, build_defs
-from orchestration.schedules import SCHEDULES
-from orchestration.sensors import SENSORS
+from orchestration.definitions import Configuration, build_defs, from_environment
+from orchestration.schedules import schedules
+from orchestration.sensors import sensors
 
 GRAPH = {
     # asset: (depends on, partitions, backfill in one run, blocking checks, other checks)
@@ -82,8 +82,22 @@ def test_definitions_load_without_network_or_files(tmp_path: Path) -> None:
 
 
 def test_nothing_starts_by_itself() -> None:
-    assert [schedule.default_status for schedule in SCHEDULES] == [dg.DefaultScheduleStatus.STOPPED]
-    assert {sensor.default_status for sensor in SENSORS} == {dg.DefaultSensorStatus.STOPPED}
+    assert {schedule.default_status for schedule in schedules()} == {dg.DefaultScheduleStatus.STOPPED}
+    assert {sensor.default_status for sensor in sensors()} == {dg.DefaultSensorStatus.STOPPED}
+
+
+def test_one_switch_turns_the_daily_life_on(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("OTB_DAILY", "on")
+    monkeypatch.setenv("OTB_STORE", str(tmp_path))
+    defs = build_defs(from_environment())
+    on = {s.name for s in defs.schedules or () if s.default_status == dg.DefaultScheduleStatus.RUNNING}  # type: ignore[union-attr]
+    on |= {s.name for s in defs.sensors or () if s.default_status == dg.DefaultSensorStatus.RUNNING}
+    # Asking for every old paper again is a decision of its own.
+    everything = {each.name for each in (*schedules(), *sensors())}
+    assert everything - on == {"old_papers"}
+    monkeypatch.setenv("OTB_DAILY", "perhaps")
+    with pytest.raises(ValueError, match="on or off"):
+        from_environment()
 
 
 def test_a_wrong_setting_is_found_when_the_definitions_are_made(tmp_path: Path) -> None:
