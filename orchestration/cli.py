@@ -68,6 +68,12 @@ def _submit(app: typer.Typer) -> None:
     app.add_typer(submit_command.app, name="submit")
 
 
+def _twinkle(app: typer.Typer) -> None:
+    from orchestration import twinkle_command
+
+    app.add_typer(twinkle_command.app, name="twinkle")
+
+
 def _rescore(app: typer.Typer) -> None:
     from orchestration import score_command
 
@@ -102,6 +108,7 @@ COMMANDS: dict[str, Command] = {
     "evaluate": Command("Ask a model every item of the published data sets and score its replies.", _evaluate),
     "sample": Command("Draw the stratified sample, or look at an edition of it.", _sample),
     "submit": Command("Check and take in volunteers' results.", _submit),
+    "twinkle": Command("Results in Twinkle Eval's form.", _twinkle),
     "rescore": Command(
         "Score stored replies against the data sets as they are now, and report what moved.",
         _rescore,

@@ -13,7 +13,7 @@ import signal
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -41,7 +41,8 @@ from opentwbench.evaluation.runner import Plan, RunOutcome, Tally, questions, ru
 from opentwbench.evaluation.runs import BENCHMARKS, RunError, Wish, prepare, score, write_scores
 from opentwbench.evaluation.sample import read_edition
 from opentwbench.evaluation.scoring import Summary, to_json
-from resources.store import Store, StoreError
+from orchestration.local_store import found_folders, published_folders, runs_folder
+from resources.store import StoreError
 
 USAGE, UNFINISHED, STOPPED, INTERRUPTED = 2, 3, 4, 130
 
@@ -273,7 +274,7 @@ def _demo(given: Settings) -> Iterator[Settings]:
     try:
         with DemoModel() as running, tempfile.TemporaryDirectory(prefix="otb-") as temporary:
             items = given.items
-            if not items and not _published_folders(given.store):
+            if not items and not found_folders(given.store):
                 print("nothing is published in the store: the project's sample items are asked", file=sys.stderr)
                 items = (Path(temporary) / "sample-items.jsonl",)
                 items[0].write_bytes(benchmark_bytes())
@@ -312,7 +313,6 @@ def carry_out(job: Job, *, as_json: bool = False) -> int:
         return INTERRUPTED
     summary = score(job.folder, job.roster)
     path = write_scores(job.folder, job.record, job.record.dataset_version, job.record.item_set, summary)
-    write_keys(job.folder, job.record.dataset_version, job.items)
     write_keys(job.folder, job.record.dataset_version, job.items)
     if as_json:
         print(json.dumps(_report(job, outcome, summary), ensure_ascii=False))
@@ -389,19 +389,10 @@ def _duration(seconds: float) -> str:
     return f"{minutes // 60} h {minutes % 60:02d} min" if minutes >= 60 else f"{minutes} min {rest:02d} s"
 
 
-def runs_folder(store: str) -> Path:
-    """The folder of runs: in a local store, else the local folder 'runs', because a journal needs a disk that syncs."""
-    with suppress(StoreError):
-        found = Store(store)
-        if found.is_local:
-            return _root(store) / "runs"
-    return Path("runs")
-
-
 def _items(given: Settings) -> ItemSet:
     """What is asked: the given folders and files, else the published subjects of the store."""
     chosen = None if given.sample is None else _chosen(given.sample)
-    paths = list(given.items) or _published(given.store, given.subjects)
+    paths = list(given.items) or published_folders(given.store, given.subjects)
     return ItemSet(tuple(item_file(path) for path in paths), given.item_set, chosen, given.most)
 
 
@@ -409,26 +400,6 @@ def _chosen(path: Path) -> frozenset[str]:
     """The item ids of an edition's file, or of a plain list."""
     text = read_bytes(path).decode()
     return frozenset(read_edition(path).ids if text.lstrip().startswith("{") else text.split())
-
-
-def _published_folders(store: str) -> list[Path]:
-    return sorted(path for path in (_root(store) / "publications").glob("[!.]*") if path.is_dir())
-
-
-def _root(store: str) -> Path:
-    return Path(store.removeprefix("file://"))
-
-
-def _published(store: str, slugs: Sequence[str]) -> list[Path]:
-    if not Store(store).is_local:
-        raise StoreError(f"{store}: fetch the data sets and name them with --items; a run needs them on a local disk")
-    found = _published_folders(store)
-    if missing := sorted(set(slugs) - {path.name for path in found}):
-        raise StoreError(f"{missing[0]} is not published in {store}")
-    wanted = [path for path in found if not slugs or path.name in slugs]
-    if not wanted:
-        raise StoreError(f"nothing is published in {store}: otb build exam makes it, or name files with --items")
-    return wanted
 
 
 def _secret(name: str) -> Secret:

@@ -21,7 +21,7 @@ from opentwbench.evaluation.items import ItemFile, item_file, read_items
 from opentwbench.evaluation.model import AskedItem
 from opentwbench.evaluation.sample import PER_SUBJECT, Edition, SampleError, Standing, draw, read_edition, standing
 from opentwbench.evaluation.sample import write_edition as write
-from orchestration.evaluate_command import published_folders
+from orchestration.local_store import published_folders
 from resources.store import StoreError
 
 USAGE, NOTHING = 2, 3
@@ -95,7 +95,7 @@ def show(
 
 
 def _files(store: str, items: list[Path] | None) -> list[ItemFile]:
-    return [item_file(path) for path in items or published_folders(store, [])]
+    return [item_file(path) for path in items or published_folders(store)]
 
 
 def _pool(files: list[ItemFile], *, scored: bool) -> Iterator[AskedItem]:

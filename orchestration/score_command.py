@@ -25,7 +25,7 @@ from opentwbench.evaluation.model import Rate, RunRecord
 from opentwbench.evaluation.rescoring import Rescored, read_keys, rescore, rescored_json, write_keys
 from opentwbench.evaluation.runs import graded, score, write_scores
 from opentwbench.evaluation.scoring import Summary, to_json
-from orchestration.evaluate_command import published_folders, runs_folder
+from orchestration.local_store import published_folders, runs_folder
 from resources.store import StoreError
 
 USAGE, NOTHING = 2, 3
@@ -61,7 +61,7 @@ def rescore_runs(
     Only items that the run asked are scored: a sample stays that sample.
     """
     try:
-        files = tuple(item_file(path) for path in items or published_folders(store, []))
+        files = tuple(item_file(path) for path in items or published_folders(store))
         for folder in _folders(store, runs or []):
             record, summary, found = _rescore(folder, files)
             if as_json:
@@ -167,7 +167,7 @@ def box_else_pattern(
     A cell is a model on a benchmark under a protocol. Both readings are of the same stored replies.
     """
     try:
-        files = tuple(item_file(path) for path in items or published_folders(store, []))
+        files = tuple(item_file(path) for path in items or published_folders(store))
         found = study(_cells(_folders(store, runs or []), files))
     except (JournalError, DatasetError, StoreError, ValueError) as error:
         _stop(NOTHING, str(error), "otb study box-else-pattern")

@@ -31,7 +31,7 @@ from opentwbench.evaluation.submission_reading import (
     read_rows,
 )
 from opentwbench.evaluation.submissions import Submission, fold, judge
-from orchestration.evaluate_command import published_folders, runs_folder
+from orchestration.local_store import published_folders, submissions_folder
 from orchestration.sample_command import standing_of
 from resources.store import StoreError
 
@@ -89,7 +89,7 @@ def fold_in(
     """Check a submission and take it into the store's folder submissions. Folding it again changes nothing."""
     submission = _checked(results, provenance, store, items, sample, as_json=as_json)
     today = datetime.now(UTC).date().isoformat()
-    _, new = fold(submission, runs_folder(store).parent / "submissions", today)
+    _, new = fold(submission, submissions_folder(store), today)
     _show(submission, as_json=as_json, folded="taken in" if new else "was there already")
 
 
@@ -97,7 +97,7 @@ def _checked(
     results: Path, provenance: Path, store: str, items: list[Path] | None, sample: Path | None, *, as_json: bool
 ) -> Submission:
     try:
-        files = tuple(item_file(path) for path in items or published_folders(store, []))
+        files = tuple(item_file(path) for path in items or published_folders(store))
         chosen = frozenset(standing_of(read_edition(sample), files).scored) if sample else None
         asked = ItemSet(files, "scored", chosen)
         rows, record = _bytes(results, MAX_BYTES), _bytes(provenance, MAX_PROVENANCE_BYTES)

@@ -100,8 +100,11 @@ class Protocol:
         return replace(self, max_tokens=max_tokens)
 
     def to_json(self) -> dict[str, Any]:
-        """Every field, in order."""
-        return asdict(self)
+        """Every field, in order. Numbers that may be fractions are floats: a temperature of 0 and 0.0 is one."""
+        record = asdict(self)
+        for name in ("temperature", "top_p", "frequency_penalty", "presence_penalty"):
+            record[name] = None if record[name] is None else float(record[name])
+        return record
 
     @classmethod
     def from_json(cls, record: Mapping[str, Any]) -> Protocol:

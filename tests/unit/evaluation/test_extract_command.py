@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from orchestration.cli import app
+from orchestration.cli import application
 
 RUN = CliRunner()
 
 
 def extract(method: str, lines: bytes, status: int = 0) -> tuple[list[dict[str, Any]], str]:
-    result = RUN.invoke(app, ["extract", "--method", method], input=lines)
+    result = RUN.invoke(application(["extract"]), ["extract", "--method", method], input=lines)
     assert result.exit_code == status, result.output
     return [json.loads(line) for line in result.stdout.splitlines()], result.stderr
 

@@ -59,6 +59,10 @@ def test_every_field_changes_the_id() -> None:
     assert len(ids) == len(others) + 1
 
 
+def test_a_whole_number_is_the_same_protocol() -> None:
+    assert replace(BOX, temperature=0).protocol_id == BOX.protocol_id
+
+
 def test_json_round_trip() -> None:
     for protocol in REGISTRY.values():
         assert Protocol.from_json(json.loads(json.dumps(protocol.to_json()))) == protocol

@@ -20,7 +20,7 @@ from opentwbench.evaluation.journal import Journal, write_run
 from opentwbench.evaluation.model import AskedItem, RunRecord
 from opentwbench.evaluation.protocols import BOX
 from opentwbench.evaluation.rescoring import write_keys
-from orchestration.cli import app
+from orchestration.cli import application
 
 RUN = CliRunner()
 ROWS = [make_row(n) for n in range(24)]
@@ -57,7 +57,7 @@ def reply(item: AskedItem, right: bool, box: bool) -> str:
 
 
 def otb(*arguments: str, status: int = 0) -> list[dict[str, Any]]:
-    result = RUN.invoke(app, [*arguments])
+    result = RUN.invoke(application(arguments), [*arguments])
     assert result.exit_code == status, result.output
     return [json.loads(line) for line in result.stdout.splitlines()] if "--json" in arguments else []
 
@@ -82,7 +82,7 @@ def test_a_key_correction_and_a_withdrawal(store: Path) -> None:
     assert found["scores"]["items_expected"] == 23
     again = otb("rescore", run_id, "--store", str(store), "--json")
     assert again == [found]
-    shown = RUN.invoke(app, ["rescore", "--store", str(store)], env={"COLUMNS": "160"})
+    shown = RUN.invoke(application(["rescore"]), ["rescore", "--store", str(store)], env={"COLUMNS": "160"})
     assert f"key {ROWS[2].answer} -> {rekeyed.answer}: {rekeyed.item_id}" in shown.stdout
 
 
@@ -118,7 +118,7 @@ def test_what_cannot_be_rescored(store: Path, tmp_path: Path) -> None:
     otb("rescore", "../runs", "--store", str(store), status=2)
     foreign = tmp_path / "foreign.jsonl"
     foreign.write_text(json.dumps(make_row(500).to_json()) + "\n")
-    result = RUN.invoke(app, ["rescore", run_id, "--store", str(store), "--items", str(foreign)])
+    result = RUN.invoke(application(["rescore"]), ["rescore", run_id, "--store", str(store), "--items", str(foreign)])
     assert result.exit_code == 3
     assert "none of its items" in result.stderr
 
@@ -132,5 +132,7 @@ def test_the_study_over_runs(store: Path) -> None:
     assert (found["cells"], found["moved"], found["moved_by_more_than_10"]) == (3, 1, 1)
     assert found["changed_ranks"] == 3
     assert {(each["above"], each["below"]) for each in found["inversions"]} == {("never", "keeps"), ("never", "little")}
-    shown = RUN.invoke(app, ["study", "box-else-pattern", "--store", str(store)], env={"COLUMNS": "200"})
+    shown = RUN.invoke(
+        application(["study"]), ["study", "box-else-pattern", "--store", str(store)], env={"COLUMNS": "200"}
+    )
     assert "1 of 3 cells move" in shown.stdout

@@ -18,7 +18,7 @@ from opentwbench.evaluation.items import ItemSet, item_file
 from opentwbench.evaluation.protocols import BOX
 from opentwbench.evaluation.scoring import grade
 from opentwbench.evaluation.submissions import read_all, row_of
-from orchestration.cli import app
+from orchestration.cli import application
 
 RUN = CliRunner()
 ROWS = [make_row(n) for n in range(30)]
@@ -38,7 +38,7 @@ def store(tmp_path: Path) -> Path:
 
 
 def otb(*arguments: object, status: int = 0) -> str:
-    result = RUN.invoke(app, [str(each) for each in arguments])
+    result = RUN.invoke(application([str(arguments[0])]), [str(each) for each in arguments])
     assert result.exit_code == status, result.output
     return result.stdout if status == 0 else result.stderr
 
