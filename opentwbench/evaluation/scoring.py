@@ -179,6 +179,7 @@ class Summary:
     several_boxes: Rate
     """Replies with more than one box of the strict rule."""
     items_asked: int
+    """Items with a response, an error included, in the repeat that has most."""
     items_expected: int
     left_out: int
     """Responses to items outside the set: withdrawn ones, or those of another version."""
@@ -218,7 +219,8 @@ class Scorer:
         self._rules: defaultdict[str, Counter[str]] = defaultdict(Counter)
         self._errors: Counter[ErrorClass] = Counter()
         self._errors_by_subject: Counter[str] = Counter()
-        self._seen, self._asked, self._repeats = DigestSet(), DigestSet(), set[int]()
+        self._seen = DigestSet()
+        self._asked: Counter[int] = Counter()
         self._capped = self._boxes = self._left_out = self._doubled = 0
 
     def add(self, graded: Graded) -> None:
@@ -231,8 +233,7 @@ class Scorer:
         if not self._seen.add(identity_digest(response.repeat, response.item_id, "")):
             self._doubled += 1
             return
-        self._asked.add(identity_digest(0, response.item_id, ""))
-        self._repeats.add(response.repeat)
+        self._asked[response.repeat] += 1
         for method, what in graded.outcomes.items():
             self._outcomes[method][what] += 1
         if response.error is not ErrorClass.NONE:
@@ -251,7 +252,7 @@ class Scorer:
     def summary(self) -> Summary:
         """What was counted so far."""
         replies, errors = sum(tally.replies for tally in self._groups.values()), self._errors.total()
-        repeats = len(self._repeats)
+        repeats = len(self._asked)
         return Summary(
             responses=replies + errors,
             replies=replies,
@@ -260,7 +261,7 @@ class Scorer:
             errors_by_subject=dict(sorted(self._errors_by_subject.items())),
             cap_hits=rate(self._capped, replies, repeats),
             several_boxes=rate(self._boxes, replies, repeats),
-            items_asked=len(self._asked),
+            items_asked=max(self._asked.values(), default=0),
             items_expected=len(self._items),
             left_out=self._left_out,
             doubled=self._doubled,
