@@ -127,15 +127,22 @@ def make_sheet(
 def blind_sheet(
     items: Sequence[Printed], before: Record, round_: int, seed: int, kept_each: int, removed_each: int, planted: int
 ) -> list[Entry]:
-    """The questions of a round that no earlier verdict answers, and the damaged ones."""
+    """The questions of a round that no earlier verdict answers, those whose text has changed, and damaged ones."""
     judged = {(v.item, v.text) for v in before.verdicts if not v.damage}
-    drawn = {
-        stratum: [each for each in members if (each.name, each.text) not in judged]
-        for stratum, members in draw_all(items, seed, round_, removed_each, kept_each).items()
-    }
+    drawn = draw_all(items, seed, round_, removed_each, kept_each)
+    population = strata(items)
+    changed = {name for name, _ in judged} - {name for name, _ in judged & _texts(items)}
+    for stratum in {s for v in before.verdicts if v.item in changed for s in v.strata} & set(drawn):
+        again = [each for each in population[stratum] if each.name in changed and each not in drawn[stratum]]
+        drawn[stratum] = [*drawn[stratum], *again]
+    drawn = {s: [each for each in members if (each.name, each.text) not in judged] for s, members in drawn.items()}
     taken = {each.name for members in drawn.values() for each in members}
     rest = [each for each in items if each.name not in taken]
     return sheet(drawn, plant(rest, planted, seed + round_), seed + round_)
+
+
+def _texts(items: Sequence[Printed]) -> frozenset[tuple[str, str]]:
+    return frozenset((each.name, each.text) for each in items)
 
 
 def add_verdicts(

@@ -533,7 +533,8 @@ class Figures:
     unsound: Estimate
     """Share of the kept questions that some rule ought to have removed."""
     stale: tuple[str, ...]
-    """Questions of verdicts whose text has changed or that are no longer read; their verdicts count for nothing."""
+    """Judged questions whose text has changed since, or that are no longer read: their verdicts count for nothing, and
+    the next sheet asks for those that are still there."""
     unjudged: tuple[str, ...]
     """Drawn questions without a verdict that holds."""
     planted: Mapping[str, tuple[int, int]]
@@ -581,7 +582,7 @@ def figures(items: Sequence[Printed], record: Record) -> Figures:
         ),
         strata=any_rule,
         unsound=estimate(list(any_rule.values())),
-        stale=tuple(sorted({v.item for v in record.verdicts if not v.damage and current.get(v.item) != v.text})),
+        stale=tuple(sorted({v.item for v in record.verdicts if not v.damage and v.item not in holding})),
         unjudged=tuple(sorted({e.name for members in drawn.values() for e in members if e.name not in holding})),
         planted=_planted(record),
         on_damage=rules_on_damage(items, last.seed),

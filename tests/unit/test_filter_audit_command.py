@@ -98,6 +98,27 @@ def test_stale_verdicts_are_named_and_are_status_3(drawn: Path, sample_ministry:
     assert f"1 verdicts not judged: {changed['item']}" in error
 
 
+def test_the_next_sheet_asks_again_for_what_is_stale_and_for_nothing_else_that_was_judged(
+    drawn: Path, sample_ministry: Path, tmp_path: Path
+) -> None:
+    verdicts = tmp_path / "filters.jsonl"
+    call = ("filter-verdicts", "--key", drawn / "key.jsonl", "--verdicts", verdicts)
+    assert study(*call, "--answers", answers(drawn, tmp_path / "a"))[0] == 0
+    lines = verdicts.read_text().splitlines()
+    chosen = next(n for n, line in enumerate(lines) if '"kept:' in line and '"item"' in line)
+    stale = json.loads(lines[chosen])
+    lines[chosen] = json.dumps(stale | {"text": "0" * 16})
+    verdicts.write_text("\n".join(lines) + "\n")
+    size = ("--kept-each", 1, "--removed-each", 3, "--planted", 0)
+    out = tmp_path / "second"
+    given = ("--mirror", sample_ministry, "--verdicts", verdicts)
+    assert study("filter-sheet", *given, "--out", out, "--round", 2, *size)[0] == 0
+    asked = {json.loads(line)["item"] for line in (out / "key.jsonl").read_text().splitlines()[1:]}
+    judged = {json.loads(line)["item"] for line in lines[1:]}
+    assert stale["item"] in asked
+    assert asked & judged == {stale["item"]}
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
