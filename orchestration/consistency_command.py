@@ -13,6 +13,7 @@ from typing import Annotated, NoReturn
 import typer
 from rich.console import Console
 from rich.markup import escape
+from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from opentwbench.dataset.atomic import write_file
@@ -114,7 +115,12 @@ def _read(store: str, attributions: Path | None) -> Consistency:
         place = Store(store)
         if not place.slugs("items"):
             _refuse(f"{store}: no items there; build them first (otb build exam)")
-        return key_consistency(place, attributions_of(attributions) if attributions else None)
+        known = attributions_of(attributions) if attributions else None
+        console = Console(stderr=True)
+        columns = (SpinnerColumn(), TextColumn("{task.completed:,} printed questions read"), TimeElapsedColumn())
+        with Progress(*columns, console=console, disable=not console.is_terminal) as bar:
+            task = bar.add_task("", total=None)
+            return key_consistency(place, known, lambda read: bar.update(task, completed=read))
     except (StoreError, AttributionError, ItemLineError, OSError) as error:
         _refuse(str(error))
 

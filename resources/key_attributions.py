@@ -5,7 +5,7 @@ What belongs here: which files hold what. What does not: figures and the form of
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path, PurePosixPath
 
 from opentwbench.dataset.atomic import append_line
@@ -14,6 +14,10 @@ from resources.store import Store, StoreError
 
 MAX_BYTES = 64 << 20
 """Bytes of one file of attributions: 100,000 lines with the longest note."""
+
+
+PROGRESS_QUESTIONS = 1_000
+"""Printed questions between two calls of `progress`."""
 
 
 def printed_lines(store: Store) -> Iterator[tuple[str, bytes]]:
@@ -34,11 +38,25 @@ def attributions_of(path: Path) -> dict[str, Attribution]:
     return read_attributions(_bounded(path.read_bytes(), path.name), path.name) if path.exists() else {}
 
 
-def key_consistency(store: Store, attributions: Mapping[str, Attribution] | None = None) -> Consistency:
-    """The agreement of all official keys in the store, with the attributions given or those kept in it."""
+def key_consistency(
+    store: Store,
+    attributions: Mapping[str, Attribution] | None = None,
+    progress: Callable[[int], None] = lambda questions: None,
+) -> Consistency:
+    """The agreement of all official keys in the store, with the attributions given or those kept in it.
+
+    `progress` gets the printed questions read so far, every PROGRESS_QUESTIONS of them.
+    """
     if attributions is None:
         attributions = stored_attributions(store)
-    return consistency(lambda: printed_lines(store), attributions)
+
+    def lines() -> Iterator[tuple[str, bytes]]:
+        for number, line in enumerate(printed_lines(store), start=1):
+            yield line
+            if number % PROGRESS_QUESTIONS == 0:
+                progress(number)
+
+    return consistency(lines, attributions)
 
 
 def keep(store: Store, path: Path | None, found: Attribution) -> None:

@@ -9,6 +9,7 @@ attributed); the design, section 3, "Paper" (groups of at least two distinct PDF
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from datetime import date
@@ -385,11 +386,13 @@ def consistency_of(grouping: Grouping, lines: Lines, attributions: Mapping[str, 
 
 
 def _items(lines: Iterable[tuple[str, bytes]]) -> Iterator[tuple[str, PrintedItem]]:
-    for number, (scope, line) in enumerate(lines, start=1):
+    seen: Counter[str] = Counter()
+    for scope, line in lines:
+        seen[scope] += 1
         try:
             yield scope, from_line(line)
         except ItemLineError as error:
-            raise ItemLineError(f"{scope}, printed question {number} of the store: {error}") from None
+            raise ItemLineError(f"{scope}, printed question {seen[scope]}: {error}") from None
 
 
 def paper_item(item: PrintedItem) -> PaperItem:

@@ -13,6 +13,7 @@ from opentwbench.exam.items import subject_items, to_line
 from opentwbench.exam.key_consistency import AttributionError
 from opentwbench.exam.subjects import REGISTRY
 from orchestration.cli import app
+from resources import key_attributions
 from resources.key_attributions import attributions_of, keep, key_consistency, stored_attributions
 from resources.store import Store
 
@@ -146,3 +147,11 @@ def test_no_store_is_a_wrong_argument(tmp_path: Path) -> None:
     Store(str(tmp_path)).write(f"items/{LAW.slug}.jsonl", b"{}\n")
     status, _, error = run("consistency", "--store", tmp_path)
     assert status == 2 and LAW.slug in error
+
+
+def test_progress_counts_printed_questions(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(key_attributions, "PROGRESS_QUESTIONS", 2)
+    seen: list[int] = []
+    fill(place, "A")
+    key_consistency(Store(str(place)), None, seen.append)
+    assert seen == [2, 4]

@@ -165,7 +165,7 @@ def test_one_stem_with_other_options_is_reported_apart() -> None:
 
 
 def test_a_line_that_is_no_question_stops_with_its_place() -> None:
-    with pytest.raises(ItemLineError, match="law, printed question 2 of the store: not JSON"):
+    with pytest.raises(ItemLineError, match="law, printed question 2: not JSON"):
         consistency(lambda: [("law", lines(law=twice("A"))()[0][1]), ("law", b"{")])
 
 
