@@ -364,3 +364,10 @@ def test_no_word_of_a_person_is_stored(tmp_path: Path) -> None:
 def test_hashes_are_the_published_ones() -> None:
     assert replies()[0]["qh"] == stem_sha256(ITEMS[0].question)[:16]
     assert QUESTIONS[replies()[3]["item_id"]] == ITEMS[3].question
+
+
+def test_the_page_lists_every_refusal_with_its_advice() -> None:
+    page = (Path(__file__).parents[3] / "docs" / "evaluation.md").read_text(encoding="utf-8")
+    assert [line for line in page.splitlines() if line.startswith("| `") and line.split("`")[1] in list(Refusal)] == [
+        f"| `{reason.value}` | {words} |" for reason, words in ADVICE.items()
+    ]
