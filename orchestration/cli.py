@@ -56,6 +56,12 @@ def _evaluate(app: typer.Typer) -> None:
     app.command(name="evaluate", epilog=evaluate_command.STATUSES)(evaluate_command.evaluate)
 
 
+def _run(app: typer.Typer) -> None:
+    from orchestration import run_command
+
+    app.add_typer(run_command.app, name="run")
+
+
 def _sample(app: typer.Typer) -> None:
     from orchestration import sample_command
 
@@ -106,6 +112,7 @@ COMMANDS: dict[str, Command] = {
     "study": Command("Measure what the checks are worth.", _study),
     "audit": Command("Find questions that a benchmark holds twice: with which keys, and in which splits.", _audit),
     "evaluate": Command("Ask a model every item of the published data sets and score its replies.", _evaluate),
+    "run": Command("Look at runs, compare two, and carry one out through batch files.", _run),
     "sample": Command("Draw the stratified sample, or look at an edition of it.", _sample),
     "submit": Command("Check and take in volunteers' results.", _submit),
     "twinkle": Command("Results in Twinkle Eval's form.", _twinkle),
