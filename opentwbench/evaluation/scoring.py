@@ -85,7 +85,7 @@ def grade(response: Response, key: str, letters: str = LETTERS, methods: Sequenc
     return Graded(response, key, readings, outcomes, count_boxes(response.content, letters))
 
 
-@lru_cache(maxsize=65_536)
+@lru_cache(maxsize=4_096)
 def rate(hits: int, n: int, repeats: int = 1) -> Rate:
     """A share of counts with its 95 % Wilson interval; 0..1 when nothing was counted.
 
