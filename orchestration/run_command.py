@@ -46,7 +46,10 @@ from resources.store import StoreError
 
 USAGE, NOTHING = 2, 3
 
-STATUSES = "Exit status: 0 done; 1 a fault of the program; 2 wrong arguments; 3 no such run or item, or a run that is not whole."
+STATUSES = (
+    "Exit status: 0 done; 1 a fault of the program; 2 wrong arguments; 3 no such run or item, or a run that is not "
+    "whole enough."
+)
 
 MAX_SHOWN = 20_000
 """Most characters of a reply that are shown."""

@@ -252,7 +252,8 @@ class Endpoint:
         if change.get("heal"):
             self._rules.clear()
         if change.get("forget"):
-            self.asked.clear(), self.answered.clear(), self.statuses.clear(), self.arrivals.clear()
+            for counted in (self.asked, self.answered, self.statuses, self.arrivals, self.tags):
+                counted.clear()
             self.most_at_once = self.authorised = 0
         for entry in change.get("rules", ()):
             rule = Rule(**{**entry, "kind": Kind(entry["kind"])})
