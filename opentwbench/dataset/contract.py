@@ -10,9 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import Any
+from functools import cache
+from typing import TYPE_CHECKING, Any
 
-import polars as pl
+if TYPE_CHECKING:
+    # Imported where rows are judged: whoever only names a column or a row does not wait for it.
+    import polars as pl
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,10 +59,19 @@ class RowError(ValueError):
 
 
 COLUMNS: tuple[str, ...] = tuple(f.name for f in fields(ItemRow))
+_KNOWN = frozenset(COLUMNS)
 INT_COLUMNS: tuple[str, ...] = ("year_roc", "year_ce", "q_no", "n_source_papers")
 TEXT_COLUMNS: tuple[str, ...] = tuple(c for c in COLUMNS if c not in INT_COLUMNS)
 OPTION_COLUMNS: tuple[str, ...] = ("A", "B", "C", "D")
-SCHEMA: dict[str, pl.DataType] = {c: pl.Int64() if c in INT_COLUMNS else pl.String() for c in COLUMNS}
+
+
+@cache
+def schema() -> dict[str, pl.DataType]:
+    """Column -> type of a frame of the contract."""
+    import polars as pl
+
+    return {column: pl.Int64() if column in INT_COLUMNS else pl.String() for column in COLUMNS}
+
 
 MAX_TEXT = 20_000
 """Most characters in one cell. The 99.9th percentile of option texts is 95; a text beyond this is no question."""
@@ -118,7 +130,7 @@ def _cell_problems(record: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
         elif not (_is_int if column in INT_COLUMNS else _is_text)(record[column]):
             yield column, "type", excerpt(record[column])
     for column in record:
-        if column not in SCHEMA:
+        if column not in _KNOWN:
             yield excerpt(column), "columns", "unknown column"
 
 
@@ -127,46 +139,76 @@ def frame_of(rows: Sequence[ItemRow | Mapping[str, Any]]) -> tuple[pl.DataFrame,
 
     A missing or wrongly typed cell is null in the frame, so that the other rules speak of real values only.
     """
+    import polars as pl
+
     records = [row.to_json() if isinstance(row, ItemRow) else row for row in rows]
     violations = [Violation(n, *problem) for n, record in enumerate(records) for problem in _cell_problems(record)]
     bad = {(v.row, v.column) for v in violations}
     cells = {c: [None if (n, c) in bad else r[c] for n, r in enumerate(records)] for c in COLUMNS}
-    return pl.DataFrame(cells, schema=SCHEMA), violations
+    return pl.DataFrame(cells, schema=schema()), violations
 
 
 def _texts(rule: Callable[[pl.Expr], pl.Expr]) -> dict[str, pl.Expr]:
+    import polars as pl
+
     return {column: rule(pl.col(column)) for column in TEXT_COLUMNS}
 
 
 def _option_repeated() -> pl.Expr:
+    import polars as pl
+
     pairs = [(a, b) for n, a in enumerate(OPTION_COLUMNS) for b in OPTION_COLUMNS[n + 1 :]]
     return pl.any_horizontal(pl.col(a) == pl.col(b) for a, b in pairs)
 
 
-RULES: dict[str, dict[str, pl.Expr]] = {
-    "non_empty": _texts(lambda text: text.str.strip_chars() == ""),
-    "length": _texts(lambda text: text.str.len_chars() > MAX_TEXT),
-    "nfc": _texts(lambda text: text.str.normalize("NFC") != text),
-    "no_private_use": _texts(lambda text: text.str.contains(PRIVATE_USE)),
-    "no_wide_space": _texts(lambda text: text.str.contains(WIDE_SPACE)),
-    "no_control": _texts(lambda text: text.str.contains(CONTROL)),
-    "answer_letter": {"answer": ~pl.col("answer").is_in(OPTION_COLUMNS)},
-    "distinct_options": {"A": _option_repeated()},
-    "year": {"year_ce": pl.col("year_ce") != pl.col("year_roc") + ROC_OFFSET},
-    "positive": {column: pl.col(column) < 1 for column in ("year_roc", "q_no", "n_source_papers")},
-    "item_id_shape": {"item_id": ~pl.col("item_id").str.contains(ITEM_ID)},
-    "item_id_unique": {"item_id": pl.col("item_id").is_duplicated() & pl.col("item_id").is_not_null()},
-}
-"""Rule -> column -> expression true where the rule is broken. `columns` and `type` are judged before a frame exists."""
+@cache
+def rules() -> dict[str, dict[str, pl.Expr]]:
+    """Rule -> column -> expression true where the rule is broken.
 
-RULE_NAMES: tuple[str, ...] = ("columns", "type", *RULES)
+    `columns` and `type` are judged before a frame exists.
+    """
+    import polars as pl
+
+    return {
+        "non_empty": _texts(lambda text: text.str.strip_chars() == ""),
+        "length": _texts(lambda text: text.str.len_chars() > MAX_TEXT),
+        "nfc": _texts(lambda text: text.str.normalize("NFC") != text),
+        "no_private_use": _texts(lambda text: text.str.contains(PRIVATE_USE)),
+        "no_wide_space": _texts(lambda text: text.str.contains(WIDE_SPACE)),
+        "no_control": _texts(lambda text: text.str.contains(CONTROL)),
+        "answer_letter": {"answer": ~pl.col("answer").is_in(OPTION_COLUMNS)},
+        "distinct_options": {"A": _option_repeated()},
+        "year": {"year_ce": pl.col("year_ce") != pl.col("year_roc") + ROC_OFFSET},
+        "positive": {column: pl.col(column) < 1 for column in ("year_roc", "q_no", "n_source_papers")},
+        "item_id_shape": {"item_id": ~pl.col("item_id").str.contains(ITEM_ID)},
+        "item_id_unique": {"item_id": pl.col("item_id").is_duplicated() & pl.col("item_id").is_not_null()},
+    }
+
+
+RULE_NAMES: tuple[str, ...] = (
+    "columns",
+    "type",
+    "non_empty",
+    "length",
+    "nfc",
+    "no_private_use",
+    "no_wide_space",
+    "no_control",
+    "answer_letter",
+    "distinct_options",
+    "year",
+    "positive",
+    "item_id_shape",
+    "item_id_unique",
+)
+"""Every rule, those of `rules` in their order."""
 
 
 def count_violations(frame: pl.DataFrame) -> dict[tuple[str, str], int]:
     """How often each (rule, column) is broken in a frame of the contract's schema; unbroken rules are left out."""
     masks = [
         expr.fill_null(False).sum().alias(f"{rule}|{column}")
-        for rule, columns in RULES.items()
+        for rule, columns in rules().items()
         for column, expr in columns.items()
     ]
     counts = frame.select(masks).row(0, named=True)
@@ -177,7 +219,7 @@ def frame_violations(frame: pl.DataFrame, limit: int = 1_000) -> list[Violation]
     """The broken rules of a frame, at most `limit` for each (rule, column), so that a ruined file stays readable."""
     found: list[Violation] = []
     for rule, column in count_violations(frame):
-        broken = frame.with_row_index("_row").filter(RULES[rule][column].fill_null(False)).head(limit)
+        broken = frame.with_row_index("_row").filter(rules()[rule][column].fill_null(False)).head(limit)
         shown = zip(broken["_row"].to_list(), broken[column].to_list(), strict=True)
         found += [Violation(row, column, rule, excerpt(value)) for row, value in shown]
     return found
@@ -188,8 +230,10 @@ def validate_rows(rows: Sequence[ItemRow | Mapping[str, Any]] | pl.DataFrame, li
 
     `limit` bounds the violations listed for each (rule, column). A frame of another schema is judged by its records.
     """
+    import polars as pl
+
     if isinstance(rows, pl.DataFrame):
-        if dict(rows.schema) == SCHEMA:
+        if dict(rows.schema) == schema():
             nulls = [Violation(n, c, "type", "None") for c in COLUMNS for n in rows[c].is_null().arg_true()[:limit]]
             return nulls + frame_violations(rows, limit)
         return validate_rows(rows.to_dicts(), limit)

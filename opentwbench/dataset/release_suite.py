@@ -1,6 +1,6 @@
 """The row contract once more, as a Great Expectations suite over a whole release.
 
-What belongs here: the second, independent statement of contract.RULES, and running it over a pandas frame.
+What belongs here: the second, independent statement of contract.rules, and running it over a pandas frame.
 What does not: the per-subject blocking check (validators.row_contract); a test holds the two statements equal on
 planted defects. Great Expectations works with pandas frames only and takes five seconds to import, hence once a release
 and the import inside the function. What a regular expression cannot say (NFC, types, the id's shape to its very end) is
@@ -43,7 +43,7 @@ _YEARS_APART = "year_ce - year_roc"
 
 @dataclass(frozen=True, slots=True)
 class RuleOutcome:
-    """What the suite says of one rule in one column; the names are those of contract.RULES."""
+    """What the suite says of one rule in one column; the names are those of contract.rules."""
 
     rule: str
     column: str

@@ -13,13 +13,14 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
-from typing import Protocol
-
-import polars as pl
+from typing import TYPE_CHECKING, Protocol
 
 from opentwbench.dataset.model import KeyFigures
 from opentwbench.exam.fingerprint import exact_digest, fold_exact, fold_loose, item_id_of, of_folded, short_digest
 from opentwbench.exam.model import Exclusion, IndexRow, PaperItem, PaperRecord
+
+if TYPE_CHECKING:
+    import polars as pl  # where the frame is made: deciding that nothing changed needs none
 
 RULINGS: frozenset[Exclusion] = frozenset(
     {
@@ -98,17 +99,17 @@ class _Names:
         return ranks
 
 
-_COLUMNS: dict[str, tuple[str, type[pl.DataType]]] = {
-    "scope": ("I", pl.UInt32),
-    "year": ("I", pl.UInt32),
-    "paper": ("I", pl.UInt32),
-    "q_no": ("I", pl.UInt32),
-    "pdf": ("I", pl.UInt32),
-    "exact": ("I", pl.UInt32),
-    "group": ("I", pl.UInt32),
-    "kind": ("B", pl.UInt8),
-    "letter": ("B", pl.UInt8),
-    "verdict": ("Q", pl.UInt64),
+_COLUMNS: dict[str, tuple[str, str]] = {
+    "scope": ("I", "UInt32"),
+    "year": ("I", "UInt32"),
+    "paper": ("I", "UInt32"),
+    "q_no": ("I", "UInt32"),
+    "pdf": ("I", "UInt32"),
+    "exact": ("I", "UInt32"),
+    "group": ("I", "UInt32"),
+    "kind": ("B", "UInt8"),
+    "letter": ("B", "UInt8"),
+    "verdict": ("Q", "UInt64"),
 }
 """Column -> type while copies pass, type in the frame."""
 
@@ -188,8 +189,13 @@ class Grouping:
         `kind` is RULED, KEYED or UNUSABLE, `letter` the code of the key's letter (0 for none), `verdict` 64 bits of
         what the key says folded for comparison: equal within a group means the same.
         """
+        import polars as pl
+
         frame = pl.DataFrame(
-            {name: pl.Series(name, self._columns[name], dtype=_COLUMNS[name][1]) for name in _COLUMNS}
+            {
+                name: pl.Series(name, self._columns[name], dtype=getattr(pl, kind))
+                for name, (_, kind) in _COLUMNS.items()
+            }
         ).with_row_index("copy")
         ranks = pl.Series(self._papers.ranks(), dtype=pl.UInt32)
         return frame.with_columns(paper=ranks.gather(frame["paper"])).sort("year", "paper", "q_no", "copy")

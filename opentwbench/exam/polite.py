@@ -16,11 +16,13 @@ from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
 from functools import lru_cache
 from pathlib import Path
-from typing import Protocol
-
-import httpx
+from typing import TYPE_CHECKING, Protocol
 
 from opentwbench.exam.cache import Body
+
+if TYPE_CHECKING:
+    # Imported where a connection is made: whoever asks for nothing, as a build without change, does not pay for it.
+    import httpx
 
 USER_AGENT = "OpenTWBench/0.1 (open benchmark of Taiwan's public examination papers; polite retrieval)"
 """Names the project, so that the ministry can see who asks."""
@@ -183,6 +185,8 @@ class PoliteClient:
         proxy: str | None = None,
         draw: Callable[[], float] = random.random,
     ) -> None:
+        import httpx
+
         self._politeness = politeness
         self._counters = counters
         self._clock = clock
@@ -252,6 +256,8 @@ class PoliteClient:
         cap: int,
         flaw: Callable[[Answer, Body], str],
     ) -> Answer:
+        import httpx
+
         into.restart()
         try:
             with self._client.stream("GET", url, headers=dict(headers)) as response:

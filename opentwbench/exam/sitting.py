@@ -11,14 +11,17 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from opentwbench.dataset.atomic import write_file
 from opentwbench.exam.digests import digest
 from opentwbench.exam.index import first_key_url, parse_paper_url
 from opentwbench.exam.model import Declared, IndexRow, PaperKind, PaperRecord, RejectionReason
-from opentwbench.exam.paper import Pair, record_from_json, record_to_json
 from opentwbench.exam.retrieval import Retrieved
+
+if TYPE_CHECKING:
+    # The readers load PyMuPDF: imported where a record is read or written, so that comparing digests does not pay.
+    from opentwbench.exam.paper import Pair
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +47,7 @@ class RowRecord:
     record: PaperRecord
 
 
-Parse = Callable[[Sequence[Pair]], Iterator[PaperRecord]]
+Parse: TypeAlias = "Callable[[Sequence[Pair]], Iterator[PaperRecord]]"
 """Parses pairs and yields one record each, in order (`paper.parse_pairs`)."""
 
 _NOT_KEPT = frozenset({RejectionReason.NOT_A_PDF, RejectionReason.TOO_LARGE})
@@ -62,6 +65,8 @@ class ParseCache:
 
     def get(self, hashes: Hashes) -> PaperRecord | None:
         """The record of a pair; None when it was not parsed by this parser, or its file is damaged."""
+        from opentwbench.exam.paper import record_from_json
+
         try:
             return record_from_json(json.loads((self._folder / f"{hashes.pair}.json").read_bytes()))
         except (FileNotFoundError, ValueError, KeyError, TypeError):
@@ -71,6 +76,8 @@ class ParseCache:
         """Keep the record of a pair, unless chance had a part in it."""
         if record.reason in _NOT_KEPT:
             return
+        from opentwbench.exam.paper import record_to_json
+
         line = json.dumps(record_to_json(record), ensure_ascii=False, sort_keys=True)
         write_file(self._folder / f"{hashes.pair}.json", line.encode())
 
@@ -117,12 +124,16 @@ def collect(
 
 def to_line(record: RowRecord) -> bytes:
     """One row's record as one line of papers/<year>.jsonl, without its line feed; equal records are equal bytes."""
+    from opentwbench.exam.paper import record_to_json
+
     value = {"row": asdict(record.row), "sha256": asdict(record.hashes), "record": record_to_json(record.record)}
     return json.dumps(value, ensure_ascii=False, sort_keys=True).encode()
 
 
 def from_line(line: bytes) -> RowRecord:
     """The record of a line that `to_line` wrote."""
+    from opentwbench.exam.paper import record_from_json
+
     value: dict[str, Any] = json.loads(line)
     return RowRecord(_row(value["row"]), Hashes(**value["sha256"]), record_from_json(value["record"]))
 

@@ -12,12 +12,13 @@ from opentwbench.dataset.contract import (
     COLUMNS,
     MAX_TEXT,
     RULE_NAMES,
-    SCHEMA,
     ItemRow,
     RowError,
     count_violations,
     excerpt,
     frame_of,
+    rules,
+    schema,
     validate_rows,
 )
 
@@ -102,7 +103,7 @@ def test_lawful_texts_that_look_odd_stay() -> None:
 def test_frames_are_judged_like_rows() -> None:
     records = sound_records()
     records[7]["answer"] = "Z"
-    frame = pl.DataFrame(records, schema=SCHEMA)
+    frame = pl.DataFrame(records, schema=schema())
     assert [(v.row, v.rule) for v in validate_rows(frame)] == [(7, "answer_letter")]
     holed = frame.with_columns(pl.when(pl.col("q_no") > 0).then(None).otherwise(pl.col("q_no")).alias("q_no"))
     assert {(v.rule, v.column) for v in validate_rows(holed)} >= {("type", "q_no")}
@@ -128,3 +129,7 @@ def test_a_row_is_read_strictly() -> None:
     for change, named in (({"q_no": "1"}, "q_no"), ({"A": None}, "A"), ({"extra": 1}, "extra")):
         with pytest.raises(RowError, match=named):
             ItemRow.from_json(record | change)
+
+
+def test_every_rule_has_its_name() -> None:
+    assert ("columns", "type", *rules()) == RULE_NAMES
