@@ -87,6 +87,27 @@ class Places:
         return Roster(self.items) if self.published else {}
 
     @cached_property
+    def version(self) -> str:
+        """The version of everything that is published, '' before anything is."""
+        return self.items.version if self.published else ""
+
+    @cached_property
+    def withdrawn(self) -> frozenset[str]:
+        """Every withdrawn item."""
+        return frozenset().union(*(file.withdrawn for file in self.items.files)) if self.published else frozenset()
+
+    def scored_roster(self, ids: frozenset[str]) -> Roster:
+        """The scored items among these. Kept for the next run, which mostly asked the same ones."""
+        if ids not in self._rosters:
+            self._rosters.clear()
+            self._rosters[ids] = Roster(replace(self.items, item_set="scored", chosen=ids))
+        return self._rosters[ids]
+
+    @cached_property
+    def _rosters(self) -> dict[frozenset[str], Roster]:
+        return {}
+
+    @cached_property
     def aliases(self) -> dict[str, str]:
         """An item id of an earlier version -> its id now, over all published data sets."""
         found: dict[str, str] = {}
@@ -116,14 +137,15 @@ def grade_run(places: Places, warehouse: Warehouse, folder: Path) -> tables.Grad
     Asks no model. Raises JournalError for a run that cannot be read.
     """
     record = _run_of(folder)
-    version = places.items.version
-    grading = tables.Grading(record.run_id, version)
+    version = places.version
+    grading = tables.Grading(record.run_id, version, journal_bytes=_size(folder / JOURNAL_NAME))
     rows = tables.graded_rows(read_responses(folder), places.roster, grading, places.aliases)
     tables.write_table(warehouse.raw, tables.RESPONSES, rows, record.run_id)
     keep_grading(warehouse, grading)
-    if grading.graded:
-        asked = Roster(replace(places.items, item_set="scored", chosen=_asked_ids(folder)))
-        write_scores(folder, record, version, "scored", score(folder, asked))
+    answered = (response.item_id for response in read_responses(folder))
+    scored = frozenset(name for name in answered if name in places.roster and name not in places.withdrawn)
+    if scored:
+        write_scores(folder, record, version, "scored", score(folder, places.scored_roster(scored)))
     return grading
 
 
@@ -132,10 +154,6 @@ def _run_of(folder: Path) -> RunRecord:
     if record.run_id != folder.name:
         raise JournalError(f"{folder / RUN_NAME}: run_id is {excerpt(record.run_id)}, the folder's name is another")
     return record
-
-
-def _asked_ids(folder: Path) -> frozenset[str]:
-    return frozenset(response.item_id for response in read_responses(folder))
 
 
 def keep_grading(warehouse: Warehouse, grading: tables.Grading) -> None:
@@ -162,32 +180,21 @@ def drop_vanished(places: Places, warehouse: Warehouse) -> list[str]:
 
 
 def ungraded_runs(places: Places, warehouse: Warehouse) -> list[str]:
-    """Runs whose stored responses were not graded by the keys that are published now."""
+    """Runs that have new responses since they were graded, or were graded by keys that are no longer published."""
     graded = {
-        row["run_id"]: (row["graded_version"], row["graded"] + row["ungraded"] + row["doubled"])
+        row["run_id"]: f"{row['graded_version']} {row['journal_bytes']}"
         for row in tables.read_table(warehouse.raw, "gradings")
     }
-    version = places.items.version if places.published else ""
-    stale = []
-    for folder in places.run_folders():
-        found = graded.get(folder.name)
-        if found is None or found[0] != version or found[1] < _final_responses(folder):
-            stale.append(folder.name)
-    return stale
-
-
-def _final_responses(folder: Path) -> int:
-    return sum(1 for _ in read_responses(folder))
+    return [run_id for run_id, now in run_digests(places).items() if graded.get(run_id) != now]
 
 
 def run_digests(places: Places) -> dict[str, str]:
-    """Run id -> digest of its journal's size and of the published version: what its scores depend on.
+    """Run id -> the published version and the size of its journal: what its scores depend on.
 
     A journal only grows, so its size tells new responses without reading them.
     """
-    version = places.items.version if places.published else ""
     sizes = {folder.name: _size(folder / JOURNAL_NAME) for folder in places.run_folders()}
-    return {name: f"{version} {size}" for name, size in sizes.items()}
+    return {name: f"{places.version} {size}" for name, size in sizes.items()}
 
 
 def _size(path: Path) -> int:

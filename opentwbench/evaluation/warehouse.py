@@ -148,6 +148,7 @@ SCHEMAS: Mapping[str, pa.Schema] = MappingProxyType(
                 _count("ungraded"),
                 _count("ungraded_items"),
                 _count("doubled"),
+                _count("journal_bytes"),
             ]
         ),
         RESPONSES: pa.schema(
@@ -367,6 +368,8 @@ class Grading:
     ungraded_items: int = 0
     doubled: int = 0
     """Further responses to an item in the same repeat; the first one counts, as in every score."""
+    journal_bytes: int = 0
+    """Size of the journal when it was read. A journal only grows, so another size means new responses."""
 
     def row(self) -> dict[str, Any]:
         """A row of `gradings`."""

@@ -9,6 +9,7 @@ import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import dagster as dg
 import pytest
@@ -31,6 +32,7 @@ from resources.settings import StoreResource
 from resources.store import Store
 from resources.warehouse import manifest_path, prepare_manifest, warehouse_of
 from resources.warehouse_tables import Places, grade_run, ungraded_runs, write_tables
+from samples.model_endpoint import ModelEndpoint
 
 MODEL = "maker/model-1"
 
@@ -85,8 +87,11 @@ def manifest() -> Path:
     return manifest_path()
 
 
-def materialize(store: Path, names: list[str], partition: str | None = None) -> dg.ExecuteInProcessResult:
-    defs = build_defs(Configuration(store=str(store)))
+def materialize(
+    store: Path, names: list[str], partition: str | None = None, **settings: Any
+) -> dg.ExecuteInProcessResult:
+    configuration = Configuration(store=str(store), **settings)
+    defs = build_defs(configuration)
     assets = [
         each
         for each in defs.assets or ()
@@ -95,9 +100,7 @@ def materialize(store: Path, names: list[str], partition: str | None = None) -> 
     with dg.DagsterInstance.ephemeral() as instance:
         if partition:
             instance.add_dynamic_partitions("models", [partition])
-        return dg.materialize(
-            assets, partition_key=partition, instance=instance, resources=Configuration(store=str(store)).resources()
-        )
+        return dg.materialize(assets, partition_key=partition, instance=instance, resources=configuration.resources())
 
 
 def shown(result: dg.ExecuteInProcessResult, name: str) -> dict[str, object]:
@@ -276,6 +279,32 @@ def publish_with_another_key(store: Path, item_id: str) -> None:
     manifest["files"]["benchmark.jsonl"] = {"sha256": hashlib.sha256(data).hexdigest(), "bytes": len(data)}
     manifest["version"] = "f" * 12
     (folder / "manifest.json").write_text(json.dumps(manifest), encoding="utf-8")
+
+
+def test_with_an_endpoint_a_model_is_asked_once_and_then_never_again(with_run: Runs, tmp_path: Path) -> None:
+    store = Path(shutil.copytree(with_run.store, tmp_path / "store"))
+    published = [read_manifest(folder)["counts"]["scored"] for folder in (store / "publications").iterdir()]
+    with ModelEndpoint() as endpoint:
+        setting = {"base_url": endpoint.base_url, "concurrency": 8}
+        first = materialize(store, ["model_responses"], "asked/model", endpoint=setting)
+        asked = shown(first, "model_responses")
+        assert (asked["asked_now"], asked["runs"], asked["stopped"]) == (sum(published), 1, "")
+        again = shown(materialize(store, ["model_responses"], "asked/model", endpoint=setting), "model_responses")
+    assert (again["asked_now"], again["responses"]) == (0, sum(published))
+    assert Places(Store(str(store))).models() == ["asked/model", MODEL]
+
+
+def test_withdrawn_items_are_graded_and_in_no_score(with_run: Runs, tmp_path: Path) -> None:
+    store = Path(shutil.copytree(with_run.store, tmp_path / "store"))
+    out = with_run.items[0].item_id
+    line = {"item_id": out, "reason": "made up", "date": "2026-11-30", "evidence": "none"}
+    folder = store / "publications" / CONSTITUTION
+    (folder / "withdrawn.jsonl").write_text(json.dumps(line) + "\n", encoding="utf-8")
+    places = Places(Store(str(store)))
+    house = warehouse_of(places.store)
+    grading = grade_run(places, house, store / "runs" / "run-1")
+    scores = json.loads((store / "runs" / "run-1" / "scores" / f"{places.version}.json").read_bytes())
+    assert grading.graded == scores["responses"] + 1 == len(with_run.items)
 
 
 def test_a_run_that_is_gone_leaves_the_warehouse(with_run: Runs, tmp_path: Path) -> None:

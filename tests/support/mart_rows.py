@@ -106,6 +106,7 @@ class Tables:
                 "ungraded": 0,
                 "ungraded_items": 0,
                 "doubled": 0,
+                "journal_bytes": 0,
             }
         )
 
