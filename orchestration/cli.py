@@ -62,6 +62,12 @@ def _run(app: typer.Typer) -> None:
     app.add_typer(run_command.app, name="run")
 
 
+def _runner(app: typer.Typer) -> None:
+    from orchestration import runner_command
+
+    app.add_typer(runner_command.app, name="runner")
+
+
 def _sample(app: typer.Typer) -> None:
     from orchestration import sample_command
 
@@ -113,6 +119,7 @@ COMMANDS: dict[str, Command] = {
     "audit": Command("Find questions that a benchmark holds twice: with which keys, and in which splits.", _audit),
     "evaluate": Command("Ask a model every item of the published data sets and score its replies.", _evaluate),
     "run": Command("Look at runs, compare two, and carry one out through batch files.", _run),
+    "runner": Command("The bundle that volunteers run.", _runner),
     "sample": Command("Draw the stratified sample, or look at an edition of it.", _sample),
     "submit": Command("Check and take in volunteers' results.", _submit),
     "twinkle": Command("Results in Twinkle Eval's form.", _twinkle),
