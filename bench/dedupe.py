@@ -144,7 +144,7 @@ class Part:
 
 
 def parts(size: int) -> list[Part]:
-    """A corpus of `size` printed questions over all subjects, the largest with a sixteenth of them."""
+    """A corpus of `size` printed questions over all subjects, the largest with 5.7 % of them."""
     distinct = size * DISTINCT // FULL
     weights = [1 / (place + 5) for place in range(len(REGISTRY))]
     made, first, printed = [], 0, 0
