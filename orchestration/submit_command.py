@@ -17,10 +17,11 @@ from rich.markup import escape
 from rich.table import Table
 
 from opentwbench.dataset.contract import excerpt
+from opentwbench.dataset.files import parse_json
 from opentwbench.dataset.model import DatasetError
 from opentwbench.evaluation.items import ItemSet, item_file
 from opentwbench.evaluation.model import Rate
-from opentwbench.evaluation.protocols import BOX, PATTERN, REASONING_BUDGET
+from opentwbench.evaluation.protocols import BOX, PATTERN, REASONING_BUDGET, REGISTRY, Protocol, ProtocolError
 from opentwbench.evaluation.sample import SampleError, read_edition
 from opentwbench.evaluation.scoring import rate_json
 from opentwbench.evaluation.submission_reading import (
@@ -61,6 +62,12 @@ ItemsOption = Annotated[
 SampleOption = Annotated[
     Path | None, typer.Option("--sample", help="Only the items of this edition of the sample.", show_default=False)
 ]
+ProtocolOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--protocol", help="protocol.json of the bundle that was run, for another budget.", show_default=False
+    ),
+]
 JsonOption = Annotated[bool, typer.Option("--json", help="The outcome as one JSON object on standard output.")]
 
 
@@ -71,10 +78,11 @@ def check(
     store: StoreOption = "store",
     items: ItemsOption = None,
     sample: SampleOption = None,
+    protocol: ProtocolOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Say whether a submission would be taken in, and if not, why and what to do. Writes nothing."""
-    _show(_checked(results, provenance, store, items, sample, as_json=as_json), as_json=as_json)
+    _show(_checked(results, provenance, store, items, sample, protocol, as_json=as_json), as_json=as_json)
 
 
 @app.command(name="fold", epilog=STATUSES)
@@ -84,35 +92,52 @@ def fold_in(
     store: StoreOption = "store",
     items: ItemsOption = None,
     sample: SampleOption = None,
+    protocol: ProtocolOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Check a submission and take it into the store's folder submissions. Folding it again changes nothing."""
-    submission = _checked(results, provenance, store, items, sample, as_json=as_json)
+    submission = _checked(results, provenance, store, items, sample, protocol, as_json=as_json)
     today = datetime.now(UTC).date().isoformat()
     _, new = fold(submission, submissions_folder(store), today)
     _show(submission, as_json=as_json, folded="taken in" if new else "was there already")
 
 
 def _checked(
-    results: Path, provenance: Path, store: str, items: list[Path] | None, sample: Path | None, *, as_json: bool
+    results: Path,
+    provenance: Path,
+    store: str,
+    items: list[Path] | None,
+    sample: Path | None,
+    protocol: Path | None,
+    *,
+    as_json: bool,
 ) -> Submission:
     try:
         files = tuple(item_file(path) for path in items or published_folders(store))
         chosen = frozenset(standing_of(read_edition(sample), files).scored) if sample else None
         asked = ItemSet(files, "scored", chosen)
         rows, record = _bytes(results, MAX_BYTES), _bytes(provenance, MAX_PROVENANCE_BYTES)
-    except (DatasetError, StoreError, SampleError, OSError) as error:
+        protocols = (*PROTOCOLS, *([_protocol(protocol)] if protocol else ()))
+    except (DatasetError, StoreError, SampleError, ProtocolError, OSError) as error:
         _stop(USAGE, str(error))
     try:
         given = read_provenance(record)
         form, found = read_rows(rows)
-        return judge(found, form, given, asked, asked.version, PROTOCOLS)
+        return judge(found, form, given, asked, asked.version, protocols)
     except SubmissionRefused as refusal:
         if as_json:
             print(json.dumps({"accepted": False, "reason": refusal.reason.value, "detail": refusal.detail}))
         _stop(REFUSED, str(refusal))
     except DatasetError as error:
         _stop(USAGE, str(error))
+
+
+def _protocol(path: Path) -> Protocol:
+    """The protocol of a bundle: one of the published ones, its budget aside; raises ProtocolError for another."""
+    given = Protocol.from_json(parse_json(_bytes(path, MAX_PROVENANCE_BYTES).decode("utf-8", "replace"), path.name))
+    if given != REGISTRY.get(given.name, BOX).with_budget(given.max_tokens):
+        raise ProtocolError(f"{path.name}: {excerpt(given.name)} is no published protocol, its budget aside")
+    return given
 
 
 def _bytes(path: Path, most: int) -> bytes:

@@ -147,8 +147,8 @@ def read_provenance(data: bytes) -> Provenance:
     texts: dict[str, str] = {}
     for name in (*REQUIRED[:-1], *OPTIONAL):
         value = record.get(name)
-        if value is None and name in OPTIONAL:
-            continue
+        if name in OPTIONAL and (value is None or (isinstance(value, str) and not value.strip())):
+            continue  # left blank in the record that came with the bundle
         given = _provenance_text(name, value)
         texts[name] = given if name in ("dataset_version", "protocol_id") else _cleared(given)
         if texts[name] != given:

@@ -300,10 +300,16 @@ def test_a_plain_record_keeps_its_words() -> None:
     assert found.details["runtime_version"] == "0.9.1"
 
 
+def test_optional_fields_may_be_left_blank() -> None:
+    found = read(driver="", runtime_version=" ", batch_settings="", serving_precision="")
+    assert (dict(found.details), found.serving_precision) == ({}, "unknown")
+
+
 @pytest.mark.parametrize(
     "changes",
     [
         {"model": ""},
+        {"hardware": ""},
         {"model": "x" * 501},
         {"model": None},
         {"model": True},

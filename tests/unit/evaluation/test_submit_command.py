@@ -143,3 +143,17 @@ def test_refusals_say_what_to_do(store: Path, tmp_path: Path) -> None:
     assert not (store / "submissions").exists()
     otb("submit", "check", tmp_path / "none", "--provenance", provenance, "--store", store, status=2)
     otb("submit", "check", results, "--provenance", provenance, "--store", tmp_path / "none", status=2)
+
+
+def test_a_bundle_with_another_budget(store: Path, tmp_path: Path) -> None:
+    items = ItemSet((item_file(store / "publications" / "tw-sample-subject-bench"),))
+    protocol = tmp_path / "protocol.json"
+    results, provenance = files(tmp_path, items, protocol_id=BOX.with_budget(8_192).protocol_id)
+    arguments = ("submit", "check", results, "--provenance", provenance, "--store", store)
+    assert "other_protocol" in otb(*arguments, status=3)
+    protocol.write_text(json.dumps(BOX.with_budget(8_192).to_json()))
+    assert "30 of 30 items" in otb(*arguments, "--protocol", protocol)
+    protocol.write_text(json.dumps({**BOX.to_json(), "system": "只寫 A"}))
+    assert "no published protocol" in otb(*arguments, "--protocol", protocol, status=2)
+    protocol.write_text("[]")
+    otb(*arguments, "--protocol", protocol, status=2)
