@@ -177,8 +177,8 @@ def _export(database: Path, folder: Path, tables: Mapping[str, int]) -> int:
     try:
         with _connection(database, read_only=True) as connection:
             for name in tables:
-                path = _quoted(staged / f"{name}.parquet")
-                connection.execute(f"COPY {_identifier(name)} TO '{path}' (FORMAT parquet, COMPRESSION zstd)")
+                target = _quoted(staged / f"{name}.parquet")
+                connection.execute(f"COPY {_identifier(name)} TO '{target}' (FORMAT parquet, COMPRESSION zstd)")
         files = {f"{name}.parquet": (staged / f"{name}.parquet").read_bytes() for name in tables}
         replace_folder(folder, files)
         return sum(map(len, files.values()))
