@@ -120,7 +120,7 @@ def _report(record: RunRecord, summary: Summary, found: Rescored | None) -> dict
 def _print(record: RunRecord, summary: Summary, found: Rescored | None, console: Console) -> None:
     title = f"{escape(excerpt(record.run_id, 120))}: {summary.replies:,} replies to {summary.items_expected:,} items"
     table = Table(title=title, title_justify="left")
-    for column in ("method", "before", "now", "points", "became right", "no longer right"):
+    for column in ("method", "before", "now", "points", "gained", "lost"):
         table.add_column(column, no_wrap=True)
     for name, of in summary.methods.items():
         move = found.moves.get(name) if found else None
@@ -132,6 +132,7 @@ def _print(record: RunRecord, summary: Summary, found: Rescored | None, console:
         changed = ("", "") if not move else (str(move.gained), str(move.lost))
         table.add_row(name, _share(move.before) if move else "", _share(of.micro), points, *changed)
     console.print(table)
+    console.print("gained and lost: replies that became right and that no longer are, to items of both versions")
     if found is None:
         console.print("the keys of the earlier score were not kept; from now on they are, and items can be named")
         return
@@ -148,7 +149,7 @@ def _value(of: Rate) -> float:
 
 
 def _share(of: Rate) -> str:
-    return "" if of.value is None else f"{of.value:.2%} ({of.hits:,}/{of.n:,})"
+    return "" if of.value is None else f"{of.value:.2%}"
 
 
 # -- the study --------------------------------------------------------------------------------------------------------
@@ -186,13 +187,16 @@ def _cells(folders: Sequence[Path], files: Sequence[ItemFile]) -> Iterator[Any]:
 
 
 def _print_study(found: BoxStudy, console: Console) -> None:
-    table = Table(title="strict and box-else-pattern on the same replies", title_justify="left")
-    for column in ("benchmark", "model", "strict", "rank", "box-else-pattern", "rank ", "points", "with a box"):
-        table.add_column(column, no_wrap=column not in ("benchmark", "model"))
+    table = Table(title="strict and box-else-pattern (mixed) on the same replies", title_justify="left")
+    for column in ("model", "benchmark", "strict", "rank", "mixed", "rank ", "points", "boxed"):
+        if column in ("model", "benchmark"):
+            table.add_column(column, overflow="fold")
+        else:
+            table.add_column(column, no_wrap=True)
     for each in found.ranked:
         table.add_row(
-            escape(each.cell.benchmark),
             escape(excerpt(each.cell.model)),
+            escape(each.cell.benchmark),
             _share(each.cell.strict),
             str(each.strict_rank),
             _share(each.cell.mixed),
