@@ -18,7 +18,8 @@ os.environ.setdefault("DO_NOT_TRACK", "1")
 import dagster as dg
 from dagster_dbt import DagsterDbtTranslator, DagsterDbtTranslatorSettings, DbtCliResource, DbtProject, dbt_assets
 
-from assets.leaderboard import mart_asset, mart_is_current
+from assets.leaderboard import mart_asset
+from checks.leaderboard import mart_is_current
 from resources.models import WarehouseResource
 from resources.settings import StoreResource
 from resources.warehouse import PROJECT, manifest_path
@@ -56,11 +57,10 @@ def mart_tables(
 ) -> Iterator[Any]:
     """Every table of the mart, built aside and tested. Always all of them: a mart is whole or it is none."""
     house = warehouse.open(store.open())
-    house.prepare()
-    made_from = house.sources()
-    os.environ["OTB_WAREHOUSE"] = str(house.folder.resolve())
-    yield from dbt.cli(["build"], context=context).stream()
-    house.note_build(made_from)
+    with house.building() as made_from:
+        os.environ["OTB_WAREHOUSE"] = str(house.folder.resolve())
+        yield from dbt.cli(["build"], context=context, target_path=house.target).stream()
+        house.note_build(made_from)
 
 
 leaderboard_mart = mart_asset(sorted(mart_tables.keys))

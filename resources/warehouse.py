@@ -7,18 +7,20 @@ dbt is started as a command and never imported here: importing it costs every ru
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from opentwbench.dataset.atomic import write_file
 from opentwbench.evaluation.mart import BUILD_DATABASE, RAW, MartError, Standing, Swapped, sources, standing, swap_in
-from opentwbench.evaluation.warehouse import ensure_tables, raw_digests
+from opentwbench.evaluation.warehouse import ensure_tables, file_digest, raw_digests
 from resources.store import Store, StoreError
 
 PROJECT = Path(__file__).resolve().parent.parent / "dbt_leaderboard"
@@ -26,6 +28,9 @@ PROJECT = Path(__file__).resolve().parent.parent / "dbt_leaderboard"
 
 BUILD_RECORD = "leaderboard.build.json"
 """Beside the database built aside: written when every test has passed, with what it was made from."""
+
+LOCK = ".build.lock"
+"""Held by the one process that builds."""
 
 TARGET = "dbt"
 """Folder of the warehouse that dbt writes its artefacts to, so that a build changes nothing in the project."""
@@ -61,9 +66,34 @@ class Warehouse:
         for name in (BUILD_DATABASE, f"{BUILD_DATABASE}.wal", BUILD_RECORD):
             (self.folder / name).unlink(missing_ok=True)
 
+    @property
+    def target(self) -> Path:
+        """dbt's artefacts of the last build."""
+        return self.folder.resolve() / TARGET
+
+    @contextmanager
+    def building(self) -> Iterator[dict[str, str]]:
+        """The folder prepared and held for one build; gives what the build is made from.
+
+        Raises MartBuildError when another process builds here: two would write one file.
+        """
+        self.folder.mkdir(parents=True, exist_ok=True)
+        handle = os.open(self.folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o644)
+        try:
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise MartBuildError(f"{self.folder}: another process builds the mart; wait for it") from None
+            self.prepare()
+            self.target.mkdir(parents=True, exist_ok=True)
+            yield self.sources()
+        finally:
+            os.close(handle)
+
     def note_build(self, made_from: Mapping[str, str]) -> None:
-        """Record that the database built aside passed every test, and what it was made from."""
-        write_file(self.folder / BUILD_RECORD, json.dumps(dict(made_from), sort_keys=True).encode())
+        """Record that the database built aside passed every test: its sha256, and what it was made from."""
+        record = {"database": file_digest(self.folder / BUILD_DATABASE), "made_from": dict(made_from)}
+        write_file(self.folder / BUILD_RECORD, json.dumps(record, sort_keys=True).encode())
 
     def swap(self) -> Swapped:
         """Put the database built aside in place; MartError unless `note_build` vouches for it.
@@ -72,9 +102,13 @@ class Warehouse:
         """
         record = self.folder / BUILD_RECORD
         try:
-            made_from = {str(name): str(digest) for name, digest in json.loads(record.read_bytes()).items()}
-        except (OSError, ValueError, AttributeError):
+            passed = json.loads(record.read_bytes())
+            made_from = {str(name): str(digest) for name, digest in passed["made_from"].items()}
+            same = passed["database"] == file_digest(self.folder / BUILD_DATABASE)
+        except (OSError, ValueError, KeyError, TypeError, AttributeError):
             raise MartError("no mart was built and tested since the last swap: build it first") from None
+        if not same:
+            raise MartError(f"{BUILD_DATABASE} is not the database that passed the tests: build it again")
         swapped = swap_in(self.folder, made_from)
         record.unlink(missing_ok=True)
         return swapped
@@ -93,7 +127,7 @@ class Warehouse:
 
     def dbt(self, arguments: Sequence[str]) -> subprocess.CompletedProcess[str]:
         """Run one dbt command over this warehouse; raises MartBuildError naming what failed."""
-        target = self.folder.resolve() / TARGET
+        target = self.target
         (target / "run_results.json").unlink(missing_ok=True)
         environment = {**os.environ, **QUIET, "OTB_WAREHOUSE": str(self.folder.resolve())}
         done = _run_dbt(arguments, target, environment)
@@ -106,15 +140,13 @@ class Warehouse:
 
         With `docs`, dbt's pages become docs/index.html of the warehouse, one file that needs no network.
         """
-        self.prepare()
-        made_from = self.sources()
-        self.dbt(["build", "--quiet"])
-        if docs:
-            self.dbt(["docs", "generate", "--static", "--quiet"])
-            page = self.folder / TARGET / "static_index.html"
-            write_file(self.folder / "docs" / "index.html", page.read_bytes())
-        self.note_build(made_from)
-        return self.swap()
+        with self.building() as made_from:
+            self.dbt(["build", "--quiet"])
+            if docs:
+                self.dbt(["docs", "generate", "--static", "--quiet"])
+                write_file(self.folder / "docs" / "index.html", (self.target / "static_index.html").read_bytes())
+            self.note_build(made_from)
+            return self.swap()
 
 
 def manifest_path() -> Path:

@@ -212,7 +212,7 @@ def test_a_swap_started_alone_puts_nothing_in_place(with_run: Runs, manifest: Pa
 
 def test_a_stale_mart_shows_in_its_check(with_run: Runs, manifest: Path) -> None:
     assert manifest.is_file()
-    from assets.leaderboard import mart_is_current
+    from checks.leaderboard import mart_is_current
 
     resources = {"store": StoreResource(url=str(with_run.store)), "warehouse": WarehouseResource()}
     fresh = mart_is_current(**resources)

@@ -226,14 +226,13 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Built:
     graded, scripted = scripted_run(tables)
     published_counts(tables)
     tables.write()
-    warehouse.prepare()
-    made_from = warehouse.sources()
-    warehouse.dbt(["build", "--quiet"])
     made = warehouse.folder.parent / "made" / BUILD_DATABASE
     made.parent.mkdir()
-    shutil.copy(warehouse.folder / BUILD_DATABASE, made)
-    warehouse.note_build(made_from)
-    swapped = warehouse.swap()
+    with warehouse.building() as made_from:
+        warehouse.dbt(["build", "--quiet"])
+        shutil.copy(warehouse.folder / BUILD_DATABASE, made)
+        warehouse.note_build(made_from)
+        swapped = warehouse.swap()
     return Built(warehouse, tables, swapped, made, graded, scripted, tables.withdrawn)
 
 
