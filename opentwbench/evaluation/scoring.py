@@ -18,6 +18,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from statistics import fmean, stdev
+from types import MappingProxyType
 from typing import Any
 
 from opentwbench.dataset.contract import excerpt
@@ -42,6 +43,10 @@ _REFUSAL = re.compile(
     re.IGNORECASE,
 )
 """Declared phrases of declining; only asked when the method reads no option (public report 12)."""
+
+
+SHORT_REPLY = 200
+"""Characters up to which a reply's readings are remembered: a model that answers with a letter writes few texts."""
 
 
 class ScoringError(ValueError):
@@ -79,10 +84,24 @@ def grade(response: Response, key: str, letters: str = LETTERS, methods: Sequenc
         raise ScoringError(f"{excerpt(response.item_id)}: the key {excerpt(key)} is none of {letters}")
     if sorted(response.option_order) != sorted(letters):
         raise ScoringError(f"{excerpt(response.item_id)}: option order {excerpt(response.option_order)} is no order")
-    # A reply has one reasoning text, whichever field it came in; Twinkle prefers `reasoning` in the same way.
-    readings = {name: read(name, response.content, response.reasoning, None, letters) for name in methods}
+    short = len(response.content or "") + len(response.reasoning or "") <= SHORT_REPLY
+    readings, boxes = (_short_readings if short else _readings)(
+        response.content, response.reasoning, letters, tuple(methods)
+    )
     outcomes = {name: outcome(response, reading, key, letters) for name, reading in readings.items()}
-    return Graded(response, key, readings, outcomes, count_boxes(response.content, letters))
+    return Graded(response, key, readings, outcomes, boxes)
+
+
+def _readings(
+    content: str | None, reasoning: str | None, letters: str, methods: tuple[str, ...]
+) -> tuple[Mapping[str, Reading], int]:
+    """What each method reads, and how many boxes there are; a pure function of the texts."""
+    # A reply has one reasoning text, whichever field it came in; Twinkle prefers `reasoning` in the same way.
+    readings = {name: read(name, content, reasoning, None, letters) for name in methods}
+    return MappingProxyType(readings), count_boxes(content, letters)
+
+
+_short_readings = lru_cache(maxsize=4_096)(_readings)
 
 
 @lru_cache(maxsize=4_096)
