@@ -6,6 +6,7 @@ What belongs here: arguments, files, tables, exit statuses. What does not: the d
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -15,13 +16,26 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from opentwbench.dataset.contract import excerpt
 from opentwbench.dataset.manifest import read_manifest
 from opentwbench.dataset.model import DatasetError
-from opentwbench.evaluation.items import ItemFile, item_file, read_items
+from opentwbench.evaluation.items import ItemFile, ItemSet, Roster, item_file, read_items
+from opentwbench.evaluation.journal import RUN_ID, JournalError, read_protocol, read_run
 from opentwbench.evaluation.model import AskedItem
-from opentwbench.evaluation.sample import PER_SUBJECT, Edition, SampleError, Standing, draw, read_edition, standing
+from opentwbench.evaluation.runs import score
+from opentwbench.evaluation.sample import (
+    PER_SUBJECT,
+    Edition,
+    SampleError,
+    Standing,
+    anchor,
+    draw,
+    drawn_by_subject,
+    read_edition,
+    standing,
+)
 from opentwbench.evaluation.sample import write_edition as write
-from orchestration.local_store import published_folders
+from orchestration.local_store import published_folders, runs_folder
 from resources.store import StoreError
 
 USAGE, NOTHING = 2, 3
@@ -92,6 +106,50 @@ def show(
         for name, value in _figures(found, now).items():
             table.add_row(name.replace("_", " "), f"{value:,}" if isinstance(value, int) else str(value))
         Console().print(table)
+
+
+@app.command(name="anchor", epilog=STATUSES)
+def place_anchor(
+    edition: Annotated[Path, typer.Argument(help="File of the edition.")],
+    run: Annotated[str, typer.Argument(help="Id of a run over the full data sets.")],
+    store: StoreOption = "store",
+    items: ItemsOption = None,
+    as_json: Annotated[bool, typer.Option("--json", help="The figures as one JSON object.")] = False,
+) -> None:
+    """Place a full run on the sample's scale: its accuracies by subject, weighted by what the sample draws of each.
+
+    An estimate on that scale, not a measurement taken on it.
+    """
+    folder = runs_folder(store) / run
+    if not re.fullmatch(RUN_ID, run) or not (folder / "run.json").is_file():
+        _stop(USAGE, f"no run {excerpt(run)} in {folder.parent}")
+    try:
+        files, frozen = _files(store, items), read_edition(edition)
+        now = standing_of(frozen, files)
+        method = read_protocol(folder).extraction
+        summary = score(folder, Roster(ItemSet(tuple(files), read_run(folder).item_set)))
+        full = {subject: cell.correct for subject, cell in summary.methods[method].by_subject.items()}
+        found = anchor(full, drawn_by_subject(frozen, now.scored))
+    except (DatasetError, StoreError, SampleError, JournalError, KeyError) as error:
+        _stop(NOTHING, str(error))
+    figures = {
+        "method": method,
+        "population": found.population,
+        "on_sample": found.on_sample,
+        "low": found.interval.low,
+        "high": found.interval.high,
+        "shift": found.shift,
+        "subjects": found.subjects,
+        "complete": summary.complete,
+    }
+    if as_json:
+        print(json.dumps(figures))
+    else:
+        whole = (
+            "" if summary.complete else f"; {summary.items_asked:,} of {summary.items_expected:,} items are answered"
+        )
+        print(f"{method}: {found.population:.2%} over everything answered, {found.on_sample:.2%} on the sample's scale")
+        print(f"95 % {found.interval.shown()}, shift {100 * found.shift:+.2f} points, {found.subjects} subjects{whole}")
 
 
 def _files(store: str, items: list[Path] | None) -> list[ItemFile]:

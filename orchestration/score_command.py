@@ -165,17 +165,29 @@ def box_else_pattern(
 ) -> None:
     """What box-else-pattern (the public board until October 2026) makes of runs: cells moved and ranks changed.
 
-    A cell is a model on a benchmark under a protocol. Both readings are of the same stored replies.
+    A cell is a model on a benchmark under a protocol. Both readings are of the same stored replies. Of several runs of
+    one cell the one that started last is studied, unless runs are named.
     """
     try:
         files = tuple(item_file(path) for path in items or published_folders(store))
-        found = study(_cells(_folders(store, runs or []), files))
+        folders = _folders(store, runs or [])
+        found = study(_cells(folders if runs else _latest(folders), files))
     except (JournalError, DatasetError, StoreError, ValueError) as error:
         _stop(NOTHING, str(error), "otb study box-else-pattern")
     if as_json:
         print(json.dumps(study_json(found), ensure_ascii=False))
     else:
         _print_study(found, Console())
+
+
+def _latest(folders: Sequence[Path]) -> list[Path]:
+    """Of the runs of one cell, the one that started last; a circular-option test is a protocol of its own."""
+    newest: dict[tuple[str, str, str], tuple[str, Path]] = {}
+    for folder in folders:
+        record = read_run(folder)
+        key = (record.model, record.benchmark, record.protocol_id)
+        newest[key] = max(newest.get(key, ("", folder)), (record.started, folder))
+    return [folder for _, folder in newest.values()]
 
 
 def _cells(folders: Sequence[Path], files: Sequence[ItemFile]) -> Iterator[Any]:

@@ -227,6 +227,15 @@ class Anchor:
         return self.on_sample - self.population
 
 
+def drawn_by_subject(edition: Edition, scored: Iterable[str]) -> dict[str, int]:
+    """Subject -> items of the edition that are scored: the weights of `anchor`. Ids as `Standing.scored` gives them."""
+    subject_of = {item_id: subject for subject, ids in edition.subjects.items() for item_id in ids}
+    # A followed id is not in the edition; its subject is the one that other ids with its key have.
+    of_key = {item_id.rpartition("-")[0]: subject for item_id, subject in subject_of.items()}
+    found = (subject_of.get(item_id) or of_key[item_id.rpartition("-")[0]] for item_id in scored)
+    return dict(Counter(found))
+
+
 def anchor(full: Mapping[str, Rate], drawn: Mapping[str, int]) -> Anchor:
     """Re-weight a full-corpus run to the sample's composition.
 

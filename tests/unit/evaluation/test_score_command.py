@@ -34,12 +34,14 @@ def publish(store: Path, rows: list[ItemRow], *withdrawn: str) -> ItemSet:
     return ItemSet((item_file(folder),))
 
 
-def evaluated(store: Path, items: ItemSet, model: str, boxes: int, right: int, *, keys: bool = True) -> str:
+def evaluated(
+    store: Path, items: ItemSet, model: str, boxes: int, right: int, *, keys: bool = True, started: str = "2026-11-30"
+) -> str:
     """A finished run: right on the first items, a box on the first `boxes`, 答案：X on the rest."""
-    run_id = f"{model}-run"
+    run_id = f"{model}-run-{started}"
     folder = store / "runs" / run_id
     asked = list(items)
-    record = RunRecord(run_id, model, BOX.protocol_id, "exam", items.version, "scored", len(asked), 1, "2026-11-30")
+    record = RunRecord(run_id, model, BOX.protocol_id, "exam", items.version, "scored", len(asked), 1, started)
     write_run(folder, record, BOX)
     with Journal(folder) as journal:
         journal.append_all(

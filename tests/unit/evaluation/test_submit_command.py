@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.datasets import make_dataset, make_row
+from support.datasets import make_dataset, make_id, make_row
 from support.evaluation import boxed, make_response
 from typer.testing import CliRunner
 
@@ -15,6 +15,8 @@ from opentwbench.dataset.contract import ItemRow
 from opentwbench.dataset.manifest import write_dataset
 from opentwbench.dataset.model import Withdrawal
 from opentwbench.evaluation.items import ItemSet, item_file
+from opentwbench.evaluation.journal import Journal, write_run
+from opentwbench.evaluation.model import RunRecord
 from opentwbench.evaluation.protocols import BOX
 from opentwbench.evaluation.scoring import grade
 from opentwbench.evaluation.submissions import read_all, row_of
@@ -157,3 +159,30 @@ def test_a_bundle_with_another_budget(store: Path, tmp_path: Path) -> None:
     assert "no published protocol" in otb(*arguments, "--protocol", protocol, status=2)
     protocol.write_text("[]")
     otb(*arguments, "--protocol", protocol, status=2)
+
+
+def test_a_full_run_on_the_scale_of_the_sample(store: Path, tmp_path: Path) -> None:
+    """40 items at 90 % and 10 at 50 %: the sample takes 10 of each, so that the anchor falls from 82 to 70 %."""
+    sizes = {"tw-sample-subject-bench": (40, 36), "tw-other-subject-bench": (10, 5)}
+    for slug, (n, _) in sizes.items():
+        key = slug.removeprefix("tw-").removesuffix("-bench")
+        rows = [make_row(k, question=f"{key} {k}？", item_id=make_id(k, key)) for k in range(n)]
+        write_dataset(make_dataset(rows, slug=slug), store / "publications" / slug)
+    edition = tmp_path / "e.json"
+    otb("sample", "draw", "e", "--out", edition, "--store", store, "--per-subject", "10")
+    items = ItemSet(tuple(item_file(store / "publications" / slug) for slug in sizes))
+    record = RunRecord("full", "m", BOX.protocol_id, "exam", items.version, "scored", 50, 1, "2026-11-30")
+    write_run(store / "runs" / "full", record, BOX)
+    with Journal(store / "runs" / "full") as journal:
+        for file in items.files:
+            for n, item in enumerate(ItemSet((file,))):
+                text = boxed(item, item.key) if n < sizes[file.subject][1] else "無"
+                journal.append(make_response(item, text, run_id="full"))
+    found = json.loads(otb("sample", "anchor", edition, "full", "--store", store, "--json"))
+    assert found["population"] == pytest.approx(0.82)
+    assert found["on_sample"] == pytest.approx(0.70)
+    assert found["shift"] == pytest.approx(-0.12)
+    assert found["low"] < 0.70 < found["high"]
+    assert found["complete"] is True
+    assert "70.00% on the sample's scale" in otb("sample", "anchor", edition, "full", "--store", store)
+    otb("sample", "anchor", edition, "../full", "--store", store, status=2)
