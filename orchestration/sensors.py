@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
 import dagster as dg
@@ -101,9 +101,12 @@ def stale_release(held: Holdings) -> Stale:
         return {}
     if products.release_is_current(held.store, held.public, held.lists, held.withdrawals):
         return {}
-    record = products.release_record(held.store, held.public, held.withdrawals)
+    # What a release is made from, also before the questions of no subject were ever settled (the release does that).
+    states = [products.subject_state(held.store, held.public, slug, held.withdrawals) for slug in REGISTRY]
+    figures = {slug: products.figures_digest(held.store, slug) for slug in REGISTRY}
     no_subject = products.items_inputs(held.store, held.lists)[NO_SUBJECT]
-    return {ALL: digest([json.dumps(record, sort_keys=True).encode(), no_subject.encode()])}
+    made_from = (products.year_records(held.store), [asdict(state) for state in states], figures, no_subject)
+    return {ALL: digest([json.dumps(made_from, sort_keys=True).encode()])}
 
 
 def by_partition(keys: Iterable[str]) -> list[dg.RunRequest]:
