@@ -105,8 +105,15 @@ class Submission:
 
     def answer_bytes(self) -> bytes:
         """answers.jsonl, in an order that the file's own order does not change."""
-        ordered = sorted(self.answers, key=lambda a: (a.stem_hash, a.item_id or "", json.dumps(a.to_json())))
+        ordered = sorted(self.answers, key=_order)
         return jsonl_bytes(answer.to_json() for answer in ordered)
+
+
+def _order(answer: Answer) -> tuple[str | bool, ...]:
+    """A key over every field: answers that are equal in it are equal."""
+    flags = (answer.strict_correct, answer.lenient_correct, answer.strict_parsed, answer.lenient_parsed)
+    letters = (answer.strict_answer or "", answer.lenient_answer or "")
+    return (answer.stem_hash, answer.item_id or "", *flags, *letters)
 
 
 def judge(
