@@ -285,7 +285,7 @@ def _demo(given: Settings) -> Iterator[Settings]:
                 budget=given.budget or BUDGET,
                 items=items,
                 most=min(given.most or 20, MOST),
-                rates=Rates(2, adaptive=False),
+                rates=Rates(1, adaptive=False),  # side by side, two requests may change each other's last digits
                 request=grammar,
                 precision="quantised",
                 notes=(*given.notes, *(f"{name}={text}" for name, text in provenance().items())),
