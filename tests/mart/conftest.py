@@ -25,6 +25,9 @@ from resources.warehouse import Warehouse
 
 NATIVE, PLANTED, SCRIPTED = "exam_sample", "exam", "rag"
 SIZE = Board(models=12, items=1_200, subjects=20)
+WRONG_KEY = 5
+"""The item of the planted board whose key is wrong: all ten runs agree on another letter."""
+
 QUIET_RUN, HARD_SUBJECT, LONE_RUN, LONE_SUBJECT = "planted-005", 11, "planted-003", 7
 """A run that reads badly everywhere, a subject that reads badly for all, and the one cell that is a fault."""
 
@@ -60,6 +63,8 @@ def plant_alarms(tables: Tables) -> None:
     for n in range(10):
         run_id = f"planted-{n:03d}"
         strict, _ = draw(SIZE.items, 0.3 * n - 1, difficulty, 0.99, 100 + n)
+        # Every run answers one and the same other letter (all draw their letters from one seed).
+        strict[WRONG_KEY] = "wrong"
         spoilt = np.zeros(SIZE.items, bool)
         spoilt |= (subject == HARD_SUBJECT) & (source.random(SIZE.items) < 0.4)
         if run_id == QUIET_RUN:

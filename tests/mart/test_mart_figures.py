@@ -31,6 +31,7 @@ from .conftest import (
     QUIET_RUN,
     SIZE,
     WITHDRAWN,
+    WRONG_KEY,
     Built,
 )
 
@@ -357,6 +358,18 @@ def test_item_difficulty_is_counted_from_the_answers(mart: Mart) -> None:
         """,
     )
     assert differing == []
+
+
+def test_a_wrong_key_is_suspect_and_a_hard_item_is_not(mart: Mart, built: Built) -> None:
+    planted = rows(mart, "FROM item_difficulty WHERE benchmark = ? AND key_is_suspect", PLANTED)
+    wrong = built.tables.items[WRONG_KEY]
+    assert [row["item_id"] for row in planted] == [wrong.item_id]
+    assert planted[0]["chosen_most"] != wrong.key
+    judged = "SELECT count(*) FILTER (WHERE parsed >= 8) AS judged, count(*) FILTER (WHERE key_is_suspect) AS suspect"
+    native = one(mart, f"{judged} FROM item_difficulty WHERE benchmark = ? AND protocol_name = 'box'", NATIVE)
+    assert native == {"judged": SIZE.items, "suspect": 0}
+    hard = one(mart, f"{judged} FROM item_difficulty WHERE benchmark = ? AND pass_rate < 0.3", PLANTED)
+    assert int(str(hard["judged"])) > 20 and hard["suspect"] == 1
 
 
 def test_the_withdrawn_are_in_no_item_table(mart: Mart, built: Built) -> None:
