@@ -100,16 +100,20 @@ OPTIONAL = ("driver", "runtime_version", "batch_settings", "serving_precision", 
 PRECISIONS = ("native", "quantised", "unknown")
 MAX_PROVENANCE_TEXT = 500
 
-_PERSONAL = (
-    re.compile(
-        r"(?:[A-Za-z]:)?[\\/](?:home|users|root)(?:[\\/][^\s\\/,;:\"']{1,64})?(?:[\\/][^\s,;\"']{0,200})?", re.I
-    ),
-    re.compile(r"[\w.+-]{1,64}@[\w.-]{1,253}"),
-    re.compile(r"\b(?:host(?:name)?|node|user(?:name)?|login)\s{0,4}[:=]\s{0,4}\S{1,253}", re.I),
-    re.compile(r"\b(?:\d{1,3}\.){3}\d{1,3}\b(?!\.\d)"),
-    re.compile(r"\b[\w-]{1,63}\.(?:local|lan|internal|localdomain|home\.arpa)\b", re.I),
+_PERSONAL = tuple(
+    re.compile(pattern, re.IGNORECASE)
+    for pattern in (
+        r"(?:[a-z]:)?[\\/](?:home|users|root)(?![\w-])(?:[\\/][^\s\\/,;:\"']{1,64})?(?:[\\/][^\s,;\"']{0,200})?",
+        # name@host, but not vllm@0.9.1 and no image@sha256:…
+        r"[\w.+-]{1,64}@(?:(?:\d{1,3}\.){3}\d{1,3}|(?!\d|sha256:)[\w.-]{1,253})",
+        r"\b(?:host(?:name)?|nodename|user(?:name)?|login)\s{0,4}[:=]\s{0,4}\S{1,253}",
+        r"\bnode\s{0,4}[:=]\s{0,4}(?!\d)\S{1,253}",  # one node: 8 GPUs is no name
+        r"\b(?:\d{1,3}\.){3}\d{1,3}\b(?!\.\d)",
+        r"\b(?:[0-9a-f]{1,4}:){4,7}[0-9a-f]{1,4}\b",
+        r"\b[\w-]{1,63}\.(?:local|lan|internal|localdomain|home\.arpa)\b",
+    )
 )
-"""What names a person or a machine inside a text: home folders, mail addresses, host=…, addresses, local names."""
+"""What names a person or a machine inside a text: home folders, name@host, host=…, addresses, local names."""
 
 DROPPED = "[dropped]"
 
@@ -151,6 +155,9 @@ def read_provenance(data: bytes) -> Provenance:
             continue  # left blank in the record that came with the bundle
         given = _provenance_text(name, value)
         texts[name] = given if name in ("dataset_version", "protocol_id") else _cleared(given)
+        if name == "model" and texts[name] != given:
+            words = "provenance: model must be the public name of the model, without a path or an address"
+            raise SubmissionRefused(Refusal.BAD_PROVENANCE, words)
         if texts[name] != given:
             dropped.append(name)
     precision = texts.pop("serving_precision", "unknown")

@@ -280,11 +280,11 @@ def test_names_of_hosts_and_users_are_dropped() -> None:
         cwd=f"{HOME}/mei/eval",
         hardware="8 x H100 on host=gpu-17",
         runtime=f"vLLM from {HOME}/mei/src/vllm --port 8000",
-        driver="570.86 (mei@gpu-17)",
+        driver="570.86 (mei@gpu-17), ssh mei@10.1.2.3, fe80:0:0:0:21e:67ff:fe3c:1",
         batch_settings={"endpoint": "http://10.1.2.3:8000", "path": "C:\\Users\\mei\\models\\x", "box": "gpu17.local"},
     )
     shown = json.dumps([found.model, found.hardware, found.runtime, dict(found.details)], ensure_ascii=False)
-    for name in ("mei", "gpu-17", "gpu17", "10.1.2.3"):
+    for name in ("mei", "gpu-17", "gpu17", "10.1.2.3", "21e"):
         assert name not in shown
     assert "8 x H100" in found.hardware
     assert "--port 8000" in found.runtime
@@ -294,9 +294,13 @@ def test_names_of_hosts_and_users_are_dropped() -> None:
 
 def test_a_plain_record_keeps_its_words() -> None:
     """The native set: versions, sizes and model names are no names of persons."""
-    found = read(hardware="2 x H200, 141 GB, NVLink 4.0", runtime="vLLM 0.9.1.post1, CUDA 12.8.1, torch 2.7.0+cu128")
+    found = read(
+        model="org/home-assistant-7b",
+        hardware="1 node: 2 x H200, 141 GB, NVLink 4.0",
+        runtime="vllm@0.9.1.post1 image vllm/vllm-openai@sha256:0a1b, CUDA 12.8.1, torch 2.7.0+cu128, /rootless/x",
+    )
     assert found.dropped == ()
-    assert found.model == "some/model"
+    assert found.model == "org/home-assistant-7b"
     assert found.details["runtime_version"] == "0.9.1"
 
 
@@ -312,6 +316,7 @@ def test_optional_fields_may_be_left_blank() -> None:
         {"hardware": ""},
         {"model": "x" * 501},
         {"model": None},
+        {"model": f"{HOME}/mei/models/Qwen3-8B"},
         {"model": True},
         {"hardware": "line\u202ereversed"},
         {"serving_precision": "fp4"},
