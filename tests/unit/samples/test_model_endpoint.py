@@ -32,7 +32,7 @@ def post(endpoint: ModelEndpoint, content: str = QUESTION, **body: Any) -> tuple
     [
         (QUESTION, Asked("問什麼？", {"A": "甲", "B": "乙", "C": "丙", "D": "丁"})),
         ("問什麼？\nA: 甲\nB: 乙", Asked("問什麼？", {"A": "甲", "B": "乙"})),
-        X,
+        ("A. 非\n問？\nA. 一\nB. 二\n續\nC. 三", Asked("A. 非\n問？", {"A": "一", "B": "二\n續", "C": "三"})),
         ("沒有選項", Asked("沒有選項", {})),
     ],
 )
