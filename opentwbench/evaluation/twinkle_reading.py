@@ -30,6 +30,8 @@ def read_text(content: str | None, reasoning: str | None = None, reasoning_conte
 
 
 def _after_reasoning(text: str) -> str:
+    if "</" not in text:
+        return text
     lower = text.lower()
     for opening, closing in _TAGS:
         if opening in lower and closing in lower:
@@ -74,10 +76,17 @@ def _lazily_after(phrase: str) -> Callable[[str], str | None]:
 
 
 def _matching(pattern: str, needs: str) -> Callable[[str], str | None]:
-    """The first match of a pattern; `needs` is a text that every match contains, looked for first to save time."""
+    """The first match of a pattern; `needs` is a text that every match contains, looked for first to save time.
+
+    Its single characters before that: a search for one is several times faster than one for two.
+    """
     compiled = re.compile(pattern)
+    characters = sorted(set(needs) - set("答案是 "))
 
     def search(text: str) -> str | None:
+        for character in characters:
+            if character not in text:
+                return None
         if needs not in text:
             return None
         found = compiled.search(text)
