@@ -60,10 +60,10 @@ def plant_alarms(tables: Tables) -> None:
     source = np.random.default_rng(5)
     difficulty = source.normal(0, 1.2, SIZE.items)
     subject = np.arange(SIZE.items) * SIZE.subjects // SIZE.items
+    agreed = {WRONG_KEY: next(letter for letter in "ABCD" if letter != tables.items[WRONG_KEY].key)}
     for n in range(10):
         run_id = f"planted-{n:03d}"
         strict, _ = draw(SIZE.items, 0.3 * n - 1, difficulty, 0.99, 100 + n)
-        # Every run answers one and the same other letter (all draw their letters from one seed).
         strict[WRONG_KEY] = "wrong"
         spoilt = np.zeros(SIZE.items, bool)
         spoilt |= (subject == HARD_SUBJECT) & (source.random(SIZE.items) < 0.4)
@@ -71,7 +71,14 @@ def plant_alarms(tables: Tables) -> None:
             spoilt |= source.random(SIZE.items) < 0.6
         if run_id == LONE_RUN:
             spoilt |= (subject == LONE_SUBJECT) & (source.random(SIZE.items) < 0.5)
-        tables.run(run_id, f"maker/model-{n:03d}", np.where(spoilt, "unparsed", strict), benchmark=PLANTED)
+        tables.run(
+            run_id,
+            f"maker/model-{n:03d}",
+            np.where(spoilt, "unparsed", strict),
+            benchmark=PLANTED,
+            seed=n,
+            agreed=agreed,
+        )
 
 
 def published_counts(tables: Tables) -> None:

@@ -87,13 +87,17 @@ class Tables:
         started: str = "2026-11-01T00:00:00+00:00",
         n_items: int | None = None,
         seed: int = 0,
+        agreed: Mapping[int, str] | None = None,
     ) -> None:
-        """Add a run with these outcomes of the ranking method, one an item; `lenient` defaults to the same."""
+        """Add a run with these outcomes of the ranking method, one an item; `lenient` defaults to the same.
+
+        `agreed`: place of an item -> the letter that a wrong answer to it takes; others are drawn.
+        """
         asked = self.items[: len(outcomes)] if items is None else list(items)
         count = len(asked) if n_items is None else n_items
         self.note_run(run_id, model, protocol, benchmark, count, 1 + len(repeats), precision=precision, started=started)
         tables = [
-            answers(run_id, asked, np.asarray(each), None if n else lenient, n, seed + n)
+            answers(run_id, asked, np.asarray(each), None if n else lenient, n, seed + n, agreed or {})
             for n, each in enumerate((outcomes, *repeats))
         ]
         self.put(run_id, pa.concat_tables(tables))
@@ -163,6 +167,7 @@ def answers(
     lenient: Sequence[str] | np.ndarray | None,
     repeat: int,
     seed: int,
+    agreed: Mapping[int, str],
 ) -> pa.Table:
     """Response rows with these outcomes; letters are drawn so that they fit (the key, another letter, or none)."""
     source = np.random.default_rng(seed)
@@ -170,6 +175,8 @@ def answers(
     keys = np.array([item.key for item in items])
     shift = source.integers(1, 4, n)
     wrong = LETTERS[(np.searchsorted(LETTERS, keys) + shift) % 4]
+    for place, letter in agreed.items():
+        wrong[place] = letter
     second = outcomes if lenient is None else np.asarray(lenient)
     columns: dict[str, object] = {
         "run_id": [run_id] * n,
