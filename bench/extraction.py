@@ -52,9 +52,7 @@ def main() -> None:
         bare = cpu(lambda text=text: BARE.search(text))
         costs = [cpu(lambda method=method, text=text: read(method, text)) for method in METHODS]
         print(f"{name:42}{1e6 * bare:9.1f}" + "".join(f"{1e6 * c:8.1f} ({c / bare:5.1f} x)" for c in costs))
-    print(
-        f"\ngrowth of the cost from {SIZES[0]:,} to {SIZES[1]:,} characters, the largest of {len(HOSTILE)} hostile replies"
-    )
+    print(f"\nhostile: growth from {SIZES[0]:,} to {SIZES[1]:,} characters, the largest of {len(HOSTILE)} replies")
     for method in METHODS:
         growth = []
         for piece in HOSTILE:
