@@ -30,9 +30,10 @@ def ministry_index(
     """The ministry's open-data index as last seen: typed rows, refused rows by reason, sitting years as partitions."""
     with ministry.open() as retriever:
         data = retriever.fetch_index().path.read_bytes()
+        asked = {"requests": retriever.counters.requests}
     index, version = products.write_index(store.open(), data, ministry.max_vanished_share)
     context.instance.add_dynamic_partitions(str(exam_years.name), list(products.keyed_years(index)))
-    return dg.MaterializeResult(metadata={**metadata.of_index(index), **of_index_version(version)})
+    return dg.MaterializeResult(metadata={**metadata.of_index(index), **of_index_version(version), **asked})
 
 
 @dg.asset(
