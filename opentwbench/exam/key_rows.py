@@ -13,8 +13,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pymupdf
 
@@ -51,11 +53,14 @@ class _Row:
         return "".join(self.words)
 
 
-def read_rows(path: Path) -> RowReading:
-    """Read one key PDF by rows. Raises `PaperRejected` (key_incomplete) for a row that cannot be counted off."""
+def read_rows(path: Path, document: Any = None) -> RowReading:
+    """Read one key PDF by rows; `document` as in `keys.read_key`.
+
+    Raises `PaperRejected` (key_incomplete) for a row that cannot be counted off.
+    """
     try:
-        with open_pdf(path) as document:
-            rows = [row for number, page in enumerate(document, start=1) for row in _rows(page, number)]
+        with nullcontext(document) if document else open_pdf(path) as opened:
+            rows = [row for number, page in enumerate(opened, start=1) for row in _rows(page, number)]
         return RowReading(_count_off(rows), _remark(rows))
     except PaperRejected as rejection:
         raise PaperRejected(

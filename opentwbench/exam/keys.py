@@ -13,12 +13,13 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
 from pathlib import Path
 from statistics import fmean
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pymupdf
 
@@ -121,8 +122,8 @@ class _Parts:
     remark: list[_Line]
 
 
-def read_key(path: Path) -> KeySheet:
-    """Read one key PDF.
+def read_key(path: Path, document: Any = None) -> KeySheet:
+    """Read one key PDF; `document` is the file as `open_pdf` opened it, where both readers look at it.
 
     Raises `PaperRejected`: not_a_pdf, encrypted, too_large, no_text_layer for the file itself; key_incomplete, with
     page and question, when the labels are not 1..M, the filled cells are not exactly 1..N, a cell pairs with no label
@@ -131,7 +132,8 @@ def read_key(path: Path) -> KeySheet:
     because the ministry has misprinted them (hazard 4).
     """
     try:
-        parts = _cut(_lines(_characters(path)))
+        with nullcontext(document) if document else open_pdf(path) as opened:
+            parts = _cut(_lines(_characters(opened)))
         cells = _cells(parts.bands)
         header = _header(parts.header)
         return KeySheet(
@@ -152,15 +154,14 @@ def read_key(path: Path) -> KeySheet:
 # ---------------------------------------------------------------- characters and lines
 
 
-def _characters(path: Path) -> list[_Char]:
+def _characters(document: Any) -> list[_Char]:
     found: list[_Char] = []
-    with open_pdf(path) as document:
-        if document.page_count > MAX_KEY_PAGES:
-            raise PaperRejected(RejectionReason.TOO_LARGE, f"{document.page_count} pages, at most {MAX_KEY_PAGES}")
-        for number, page in enumerate(document, start=1):
-            found.extend(_page_characters(page, number))
-            if len(found) > MAX_KEY_CHARACTERS:
-                raise PaperRejected(RejectionReason.TOO_LARGE, f"over {MAX_KEY_CHARACTERS} characters", page=number)
+    if document.page_count > MAX_KEY_PAGES:
+        raise PaperRejected(RejectionReason.TOO_LARGE, f"{document.page_count} pages, at most {MAX_KEY_PAGES}")
+    for number, page in enumerate(document, start=1):
+        found.extend(_page_characters(page, number))
+        if len(found) > MAX_KEY_CHARACTERS:
+            raise PaperRejected(RejectionReason.TOO_LARGE, f"over {MAX_KEY_CHARACTERS} characters", page=number)
     if not found:
         raise PaperRejected(RejectionReason.NO_TEXT_LAYER, "no page has text")
     return found

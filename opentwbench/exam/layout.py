@@ -21,7 +21,7 @@ import pymupdf
 
 from opentwbench.exam.glyphs import map_symbol_font
 from opentwbench.exam.model import Box, PaperRejected, RejectionReason
-from opentwbench.exam.painting import Painting, paint
+from opentwbench.exam.painting import Painting, Word, paint
 
 MAX_FILE_BYTES = 50 * 1024 * 1024
 MAX_PAGES = 200
@@ -130,6 +130,8 @@ class Page:
     """Everything else that is drawn as paths: boxes, arrows, axes, table grids."""
     images: tuple[Box, ...] = ()
     """Placed pictures, also those that hold a marker."""
+    words: Sequence[Word] = ()
+    """The same page as MuPDF's structured text sees it: the second reader's own view."""
     glyphs: frozenset[Glyph] = frozenset()
     """Every wide glyph drawn."""
 
@@ -209,6 +211,7 @@ def _read_page(page: Any, number: int) -> Page:
         borders=borders,
         drawings=drawings,
         images=images,
+        words=painting.words,
         glyphs=glyphs,
     )
 
@@ -295,9 +298,12 @@ def _without_hidden(spans: Sequence[Span]) -> tuple[Span, ...]:
 
 def _body_size(spans: Sequence[Span]) -> float:
     """The size most characters have; 12.0 without text."""
-    sizes: Counter[float] = Counter()
+    exact: dict[float, int] = {}
     for span in spans:
-        sizes[round(span.size, 1)] += len(span.text.strip())
+        exact[span.size] = exact.get(span.size, 0) + len(span.text.strip())
+    sizes: Counter[float] = Counter()
+    for size, characters in exact.items():
+        sizes[round(size, 1)] += characters
     return sizes.most_common(1)[0][0] if sizes else 12.0
 
 

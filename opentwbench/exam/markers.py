@@ -32,11 +32,12 @@ _TEXT_MARKERS = {
 
 
 def layout_of(lines: Sequence[Line], pages: Sequence[Page]) -> str | None:
-    """The marker layout used most; None when the paper has no markers of any kind."""
+    """The marker layout: private-use glyphs where there are enough, else what is used most; None without markers."""
+    if sum(count_markers(span.text) for line in lines for span in line.spans) >= FEWEST:
+        return PRIVATE_USE
     counts: Counter[str] = Counter()
     for line in lines:
         for i, span in enumerate(line.spans):
-            counts[PRIVATE_USE] += count_markers(span.text)
             for layout, pattern in _TEXT_MARKERS.items():
                 if pattern.match(span.text) and (i == 0 or gap_before(line, i) > line.size):
                     counts[layout] += 1

@@ -194,6 +194,8 @@ class QuestionPaper:
     characters: Mapping[str, int] = field(default_factory=dict)
     """Printed characters of the question area by what they were read as: number, marker, stem, option, label (of a
     figure), heading, passage, unexplained; `printed` is the area's own total, so the others sum to it."""
+    second: Mapping[int, Mapping[str, str]] | None = None
+    """The second reader's view (`question_rows`): question number -> part -> characters; None when it did not read."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,6 +29,7 @@ from opentwbench.exam.model import (
 )
 from opentwbench.exam.numbering import Opening, find_openings, option_columns, write_pictured_numbers
 from opentwbench.exam.pictures import PicturedMarker, first_misfit
+from opentwbench.exam.question_rows import read_second
 from opentwbench.exam.reading import read_text
 from opentwbench.exam.sections import (
     content_lines,
@@ -139,6 +140,7 @@ def read_questions(path: Path) -> QuestionPaper:
         multi_select_range=multi_select_range(between),
         unexplained=_unexplained(drafts),
         characters=characters,
+        second=read_second(pages, layout),
     )
 
 
