@@ -31,6 +31,9 @@ from samples.loopback import LoggedRequest, LoopbackMinistry
 from samples.ministry import build, pdfs
 from samples.sittings import Entry, Paper, papers
 
+# Nine builds of the sample ministry; on a busy machine they take minutes.
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
+
 ASSETS = ("exam_papers", "subject_items", "subject_dataset", "subject_publication")
 EVERY_DAY = {"delay_seconds": 0.0, "jitter_seconds": 0.0, "index_max_age_hours": 0.0}
 """The index is asked for at every build, as the daily schedule would; papers are believed for 30 days."""
