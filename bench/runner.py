@@ -74,14 +74,15 @@ def ours(items: Path, n: int, url: str, folder: Path) -> None:
     from opentwbench.evaluation.items import Roster, item_set
     from opentwbench.evaluation.protocols import BOX
     from opentwbench.evaluation.runner import Plan, Tally, run
-    from opentwbench.evaluation.runs import score
+    from opentwbench.evaluation.runs import scoring_watch
 
     asked = item_set([items])
     roster = Roster(asked)
     plan = Plan("bench", "scripted", BOX, asked)
     rates = Rates(CONNECTIONS, adaptive=False)
-    outcome = asyncio.run(run(plan, folder / "run", Endpoint(url), rates, Tally(len(roster))))
-    summary = score(folder / "run", roster)
+    scorer, watch = scoring_watch(roster)
+    outcome = asyncio.run(run(plan, folder / "run", Endpoint(url), rates, Tally(len(roster)), watch=watch))
+    summary = scorer.summary()
     assert outcome.complete, outcome
     assert summary.replies == n, summary
 

@@ -13,7 +13,7 @@ import signal
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -34,11 +34,11 @@ from opentwbench.evaluation.client import Endpoint, EndpointError, Rates, Secret
 from opentwbench.evaluation.costs import Limit, Price, Spending
 from opentwbench.evaluation.items import ItemSet, Roster, item_file
 from opentwbench.evaluation.journal import JournalError, RunLocked, write_run
-from opentwbench.evaluation.model import Rate, RunRecord
+from opentwbench.evaluation.model import Rate, Response, RunRecord
 from opentwbench.evaluation.protocols import find
 from opentwbench.evaluation.rescoring import write_keys
 from opentwbench.evaluation.runner import Plan, RunOutcome, Tally, questions, run
-from opentwbench.evaluation.runs import BENCHMARKS, RunError, Wish, prepare, score, write_scores
+from opentwbench.evaluation.runs import BENCHMARKS, RunError, Wish, prepare, score, scoring_watch, write_scores
 from opentwbench.evaluation.sample import read_edition
 from opentwbench.evaluation.scoring import Summary, to_json
 from orchestration.local_store import found_folders, published_folders, runs_folder
@@ -299,9 +299,10 @@ def carry_out(job: Job, *, as_json: bool = False) -> int:
     console = Console(stderr=True)
     console.print(f"run {job.record.run_id}: {job.record.n_items:,} items x {job.record.repeats}", highlight=False)
     tally = Tally(job.record.n_items * job.record.repeats, spending=Spending(job.price))
+    scorer, watch = scoring_watch(job.roster)
     try:
         write_run(job.folder, job.record, job.plan.protocol)
-        outcome, interrupted = asyncio.run(_ask(job, tally, console))
+        outcome, interrupted = asyncio.run(_ask(job, tally, watch, console))
     except RunLocked as error:
         _stop(USAGE, str(error))
     except JournalError as error:
@@ -311,7 +312,7 @@ def carry_out(job: Job, *, as_json: bool = False) -> int:
     if outcome is None:
         console.print(f"interrupted with {tally.done:,} of {tally.total:,} answered; the same command continues")
         return INTERRUPTED
-    summary = score(job.folder, job.roster)
+    summary = score(job.folder, job.roster) if outcome.stopped else scorer.summary()
     path = write_scores(job.folder, job.record, job.record.dataset_version, job.record.item_set, summary)
     write_keys(job.folder, job.record.dataset_version, job.items)
     if as_json:
@@ -323,11 +324,12 @@ def carry_out(job: Job, *, as_json: bool = False) -> int:
     return STOPPED if outcome.stopped else 0 if outcome.complete else UNFINISHED
 
 
-async def _ask(job: Job, tally: Tally, console: Console) -> tuple[RunOutcome | None, bool]:
+async def _ask(
+    job: Job, tally: Tally, watch: Callable[[Response], None], console: Console
+) -> tuple[RunOutcome | None, bool]:
     """The run with its progress; None when it was interrupted."""
-    task = asyncio.create_task(
-        run(job.plan, job.folder, job.endpoint, job.rates, tally, limit=job.limit, retry_errors=job.retry_errors)
-    )
+    further: dict[str, Any] = {"limit": job.limit, "retry_errors": job.retry_errors, "watch": watch}
+    task = asyncio.create_task(run(job.plan, job.folder, job.endpoint, job.rates, tally, **further))
     with _ends_on_signals(task), _progress(console, tally) as show:
         while not task.done():
             await asyncio.wait((task,), timeout=0.25)

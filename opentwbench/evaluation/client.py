@@ -140,6 +140,7 @@ class Client:
         """Requests sent, retries included."""
         self._requests = Bucket(_a_second(rates.requests_per_minute))
         self._tokens = Bucket(_a_second(rates.tokens_per_minute), burst=(rates.tokens_per_minute or 0) / 6 or None)
+        self._limited = rates.requests_per_minute is not None or rates.tokens_per_minute is not None
         self._most = rates.concurrency
         self._session: aiohttp.ClientSession | None = None
         self._mean_tokens = 0.0
@@ -188,8 +189,9 @@ class Client:
     async def _attempt(self, body: Mapping[str, Any], payload: bytes) -> tuple[Reply | Failure, float | None, float]:
         """One request: what came of it, the Retry-After, and its milliseconds."""
         estimate = len(payload) / 3 + self._mean_tokens  # three bytes of UTF-8 a Chinese character
-        await self._requests.take(1)
-        await self._tokens.take(estimate)
+        if self._limited:
+            await self._requests.take(1)
+            await self._tokens.take(estimate)
         await self.gate.enter()
         # Adjusted after the wait, in which another request may have learnt what is refused.
         sent = self._adjusted(body) if self.adjustments else body

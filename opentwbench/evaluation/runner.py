@@ -13,7 +13,7 @@ import asyncio
 import hashlib
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -230,9 +230,16 @@ class _Run:
     """One start of a run at work."""
 
     def __init__(
-        self, plan: Plan, client: Client, writer: _Writer, done: DigestSet, tally: Tally, limit: Limit
+        self,
+        plan: Plan,
+        client: Client,
+        writer: _Writer,
+        done: DigestSet,
+        tally: Tally,
+        limit: Limit,
+        watch: Callable[[Response], None],
     ) -> None:
-        self.plan, self.client, self.writer, self.tally = plan, client, writer, tally
+        self.plan, self.client, self.writer, self.tally, self.watch = plan, client, writer, tally, watch
         self.stopped = ""
         self.cut_short = False
         """Whether requests under way are given up."""
@@ -277,6 +284,7 @@ class _Run:
 
     def _count(self, response: Response, question: Question) -> None:
         tally = self.tally
+        self.watch(response)
         tally.spending.add(response, sum(len(each["content"]) for each in question.body["messages"]))
         if response.error not in RETRIED:
             tally.done += 1
@@ -302,19 +310,23 @@ async def run(
     *,
     limit: Limit | None = None,
     retry_errors: bool = True,
+    watch: Callable[[Response], None] = lambda response: None,
 ) -> RunOutcome:
     """Ask what the journal in `folder` does not hold yet; `tally` shows the course.
+
+    `watch` is given each final response once: those of earlier starts first, then each as it reaches the disk. When
+    nothing stopped the run, these are exactly the responses that `read_responses` gives afterwards, in another order.
 
     Ends early, saying why in `RunOutcome.stopped`, when the endpoint refuses everything, when BREAKER questions in a
     row end in an error, or when `limit` is reached; in the last case requests under way, being paid for, are awaited.
     Cancelling it (an interrupt) keeps everything that was answered. Raises RunLocked and JournalError.
     """
     with Journal(folder) as journal:
-        done = _resume(folder, tally, retry_errors=retry_errors)
+        done = _resume(folder, tally, watch, retry_errors=retry_errors)
         adjustments = _Recorded(folder)
         async with Client(endpoint, rates, adjustments) as client:
             writer = _Writer(journal)
-            at_work = _Run(plan, client, writer, done, tally, limit or Limit())
+            at_work = _Run(plan, client, writer, done, tally, limit or Limit(), watch)
             try:
                 await _work(at_work, rates.concurrency)
             finally:
@@ -331,13 +343,14 @@ async def run(
         )
 
 
-def _resume(folder: Path, tally: Tally, *, retry_errors: bool) -> DigestSet:
+def _resume(folder: Path, tally: Tally, watch: Callable[[Response], None], *, retry_errors: bool) -> DigestSet:
     """What is answered already, and its cost. An error of RETRIED is asked again unless `retry_errors` is off."""
     done = DigestSet()
     for response in read_responses(folder):
         tally.spending.add(response)
         if not (retry_errors and response.error in RETRIED):
             done.add(identity_digest(response.repeat, response.item_id, response.request_hash))
+            watch(response)
     tally.done = tally.skipped = len(done)
     tally.started = time.monotonic()
     return done

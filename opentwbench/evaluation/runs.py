@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -21,10 +21,10 @@ from opentwbench.dataset.contract import OPTION_COLUMNS, excerpt
 from opentwbench.dataset.manifest import json_bytes
 from opentwbench.evaluation.items import ItemSet, Roster
 from opentwbench.evaluation.journal import RUN_ID, JournalError, read_responses
-from opentwbench.evaluation.model import AskedItem, Graded, RunRecord
+from opentwbench.evaluation.model import AskedItem, Graded, Response, RunRecord
 from opentwbench.evaluation.protocols import Protocol
 from opentwbench.evaluation.runner import Plan
-from opentwbench.evaluation.scoring import Summary, grade, summarise, to_json
+from opentwbench.evaluation.scoring import Scorer, Summary, grade, summarise, to_json
 
 BENCHMARKS = ("exam", "exam_sample", "formosa", "rag")
 PRECISIONS = ("native", "quantised", "unknown")
@@ -135,6 +135,21 @@ def graded(folder: Path, items: Mapping[str, AskedItem]) -> Iterator[Graded]:
 def score(folder: Path, items: Mapping[str, AskedItem]) -> Summary:
     """The scores of a run folder over a set of items."""
     return summarise(graded(folder, items), items)
+
+
+def scoring_watch(items: Mapping[str, AskedItem]) -> tuple[Scorer, Callable[[Response], None]]:
+    """A scorer, and the `watch` of `runner.run` that feeds it: the score is ready when the last reply is.
+
+    It equals `score` of the folder when nothing stopped the run; after a stop the folder has to be scored.
+    """
+    scorer = Scorer(items)
+
+    def watch(response: Response) -> None:
+        item = items.get(response.item_id)
+        if item is not None:
+            scorer.add(grade(response, item.key))
+
+    return scorer, watch
 
 
 def write_scores(folder: Path, record: RunRecord, dataset_version: str, item_set: str, summary: Summary) -> Path:

@@ -27,7 +27,8 @@ from opentwbench.evaluation.journal import (
 from opentwbench.evaluation.model import ErrorClass
 from opentwbench.evaluation.protocols import BOX, PATTERN
 from opentwbench.evaluation.runner import BREAKER, Plan, Tally, questions, rotated, run
-from opentwbench.evaluation.runs import score
+from opentwbench.evaluation.runs import score, scoring_watch
+from opentwbench.evaluation.scoring import to_json
 from samples.model_endpoint import Kind, ModelEndpoint, Rule
 
 TESTS = Path(__file__).resolve().parents[2]
@@ -146,6 +147,22 @@ def test_errors_are_asked_again_by_the_next_start_only(endpoint: ModelEndpoint, 
     assert endpoint.stats()["requests"] == 5
     summary = score(tmp_path / "run", Roster(items))
     assert (summary.replies, dict(summary.errors)) == (29, {ErrorClass.CONTEXT_OVERFLOW: 1})
+
+
+def test_the_score_beside_the_run_is_that_of_the_journal(endpoint: ModelEndpoint, tmp_path: Path) -> None:
+    """Over several starts: errors asked again, overflow kept, an earlier start's replies read back."""
+    items = made_set(tmp_path, 60)
+    roster = Roster(items)
+    endpoint.plant(Rule(Kind.STATUS, status=500, pattern="第[0-4]題", times=None))
+    endpoint.plant(Rule(Kind.CONTEXT_OVERFLOW, pattern="第5題", times=None))
+    endpoint.plant(Rule(Kind.TEXT, text="答案：B", pattern="第7題", times=None))
+    for start in range(3):
+        scorer, watch = scoring_watch(roster)
+        outcome = make_run(items, tmp_path / "run", endpoint.base_url, repeats=2, watch=watch)
+        assert outcome.stopped == ""
+        assert to_json(scorer.summary()) == to_json(score(tmp_path / "run", roster))
+        assert scorer.summary().replies == (2 * 54 if start == 0 else 2 * 59)
+        endpoint.heal()
 
 
 def test_a_refused_key_stops_with_one_message(endpoint: ModelEndpoint, tmp_path: Path) -> None:
