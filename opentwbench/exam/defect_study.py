@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +35,7 @@ from opentwbench.exam.defects import (
     KEY_READERS,
     PUBLISHER,
     QUESTION_READER,
+    QUESTION_READERS,
     READ_OPTIONS,
     REPRINTS,
     TEXT_RULES,
@@ -43,8 +44,9 @@ from opentwbench.exam.defects import (
 )
 from opentwbench.exam.fingerprint import loose
 from opentwbench.exam.key_rows import compare, read_rows
-from opentwbench.exam.model import PaperItem, PaperRecord, PaperRejected, RejectionReason
+from opentwbench.exam.model import Exclusion, PaperItem, PaperRecord, PaperRejected, QuestionPaper, RejectionReason
 from opentwbench.exam.paper import Pair, join, parse_paper, read_agreed_key
+from opentwbench.exam.question_rows import doubts
 from opentwbench.exam.questions import read_questions
 from opentwbench.exam.release import scope_of
 from opentwbench.exam.sitting import RowRecord
@@ -107,23 +109,43 @@ def judge_reading(reading: Reading, of: RowRecord, reprints: Reprints) -> frozen
     """
     caught = {KEY_READERS} if compare(reading.sheet, reading.rows) else set()
     try:
-        record = join(reading.paper, reading.sheet, reading.first)
+        record = join(replace(reading.paper, second=None), reading.sheet, reading.first)
     except PaperRejected as rejection:
         return frozenset({*caught, _REASONS[rejection.reason]})
-    stopped = judge_record(record, of, reprints)
-    if stopped is None:
+    changed = _changed(record, of)
+    if changed is None:
         return frozenset(caught) or None
-    return frozenset(caught) | stopped
+    wrong = {item.q_no for item in changed if item.exclusion is None}
+    doubted = _newly_doubted(reading.paper, of)
+    if doubted and wrong <= doubted:
+        caught.add(QUESTION_READERS)
+    return frozenset(caught) | _stopped_by(changed, of, reprints)
 
 
 def judge_record(record: PaperRecord, of: RowRecord, reprints: Reprints) -> frozenset[str] | None:
     """As `judge_reading`, for a record that was accepted: text rules and reprints are what is left to see a fault."""
+    changed = _changed(record, of)
+    return None if changed is None else _stopped_by(changed, of, reprints)
+
+
+def _changed(record: PaperRecord, of: RowRecord) -> list[PaperItem] | None:
+    """Items that read otherwise than in the sound record; None when nothing that is published changes."""
     true = {item.q_no: item for item in of.record.items}
     changed = [item for item in record.items if _content(item) != _content(true.get(item.q_no))]
     changed = [item for item in changed if item.exclusion is None or _published(true.get(item.q_no))]
     lost = [q_no for q_no in true if q_no > len(record.items) and _published(true[q_no])]
-    if not changed and not lost:
-        return None
+    return changed if changed or lost else None
+
+
+def _newly_doubted(paper: QuestionPaper, of: RowRecord) -> set[int]:
+    """Questions that the second reader reads otherwise, and did not on the sound paper."""
+    if paper.second is None:
+        return set()
+    before = {item.q_no for item in of.record.items if Exclusion.NOT_TEXT in item.exclusions}
+    return set(doubts(paper.questions, paper.second)) - before
+
+
+def _stopped_by(changed: Sequence[PaperItem], of: RowRecord, reprints: Reprints) -> frozenset[str]:
     wrong = [item for item in changed if item.exclusion is None]
     if not wrong:
         return frozenset({TEXT_RULES})

@@ -61,6 +61,7 @@ class Defect(Generic[Sound]):
 
 
 KEY_READERS = "key_readers"
+QUESTION_READERS = "question_readers"
 FIRST_KEY = "first_key"
 HEADERS = "headers"
 COUNTS = "counts"
@@ -72,6 +73,7 @@ PUBLISHER = "publisher"
 FILE_CHECKS: Mapping[str, str] = {
     QUESTION_READER: "the question reader refuses the file (numbering, markers, characters accounted for)",
     KEY_READERS: "two readers of the key, cell by cell and remark by remark",
+    QUESTION_READERS: "two readers of the questions, stem and options letter by letter",
     HEADERS: "headers of paper and key, and the titles of first and corrected key",
     COUNTS: "questions read, cells read, counts printed, sections printed",
     FIRST_KEY: "the corrected key against the first one: only a # may differ",
@@ -363,12 +365,12 @@ READING_DEFECTS: tuple[Defect[Reading], ...] = (
     Defect("corrected_for_first_key", Layer.PAIRING, corrected_for_first_key, (HEADERS,)),
     Defect("questions_merged", Layer.QUESTION_READER, merge_questions, (COUNTS,)),
     Defect("question_lost", Layer.QUESTION_READER, lose_question, (COUNTS,)),
-    Defect("option_lost", Layer.QUESTION_READER, _options_plant(empty), (TEXT_RULES,)),
-    Defect("options_rotated", Layer.QUESTION_READER, _options_plant(rotate)),
-    Defect("option_truncated", Layer.QUESTION_READER, _options_plant(truncate)),
-    Defect("next_stem_swallowed", Layer.QUESTION_READER, swallow_next_stem),
-    Defect("next_option_swallowed", Layer.QUESTION_READER, swallow_next_option),
-    Defect("stem_displaced", Layer.QUESTION_READER, displace_stem),
+    Defect("option_lost", Layer.QUESTION_READER, _options_plant(empty), (TEXT_RULES, QUESTION_READERS)),
+    Defect("options_rotated", Layer.QUESTION_READER, _options_plant(rotate), (QUESTION_READERS,)),
+    Defect("option_truncated", Layer.QUESTION_READER, _options_plant(truncate), (QUESTION_READERS,)),
+    Defect("next_stem_swallowed", Layer.QUESTION_READER, swallow_next_stem, (QUESTION_READERS,)),
+    Defect("next_option_swallowed", Layer.QUESTION_READER, swallow_next_option, (QUESTION_READERS,)),
+    Defect("stem_displaced", Layer.QUESTION_READER, displace_stem, (QUESTION_READERS,)),
 )
 """Damage to what the readers saw. A key of another paper is planted by the study, which has the other papers."""
 

@@ -42,6 +42,7 @@ from opentwbench.exam.defects import (
     KEY_READERS,
     PUBLISHER,
     QUESTION_READER,
+    QUESTION_READERS,
     READING_DEFECTS,
     REPRINTS,
     ROW_DEFECTS,
@@ -87,13 +88,19 @@ def reading(*, corrected: bool) -> Reading:
         for n in range(1, COUNT + 1)
     )
     letters = dict(enumerate(Random(3).choices("ABCD", k=COUNT), start=1))
-    paper = QuestionPaper("Q.pdf", questions, {}, "private_use", 4)
+    second = {q.q_no: {"stem": q.stem, **q.options} for q in questions}
+    paper = QuestionPaper("Q.pdf", questions, {}, "private_use", 4, second=second)
     if not corrected:
         return Reading(paper, sheet(letters, {}, corrected=False), RowReading(letters, ""))
     cells = {**letters, 7: "#", 30: "#"}
     remarks = {7: "第7題一律給分", 30: "第30題一律給分"}
     rows = RowReading(cells, "第7題一律給分第30題一律給分")
     return Reading(paper, sheet(cells, remarks, corrected=True), rows, sheet(letters, {}, corrected=False))
+
+
+def read_once(of: Reading) -> Reading:
+    """The reading without the second question reader's."""
+    return replace(of, paper=replace(of.paper, second=None))
 
 
 def record_of(sound: Reading, year: int = 110) -> RowRecord:
@@ -126,14 +133,14 @@ def test_damage_to_readings_is_caught_as_declared(defect: Defect[Reading]) -> No
 
 @pytest.mark.parametrize("corrected", [True, False])
 def test_a_fault_that_nothing_contradicts_gets_through_and_is_counted(corrected: bool) -> None:
-    sound = reading(corrected=corrected)
+    sound = read_once(reading(corrected=corrected))
     rotated = next(d for d in READING_DEFECTS if d.name == "options_rotated").plant(sound, Random(1))
     assert rotated is not None
     assert judge_reading(rotated, record_of(sound), Reprints([record_of(sound)])) == frozenset()
 
 
 def test_a_reprint_in_another_pdf_contradicts_a_rotated_option() -> None:
-    sound = reading(corrected=False)
+    sound = read_once(reading(corrected=False))
     of, reprint = record_of(sound), record_of(sound, 105)
     rotated = next(d for d in READING_DEFECTS if d.name == "options_rotated").plant(sound, Random(1))
     assert rotated is not None
@@ -336,3 +343,12 @@ def test_a_summary_that_cannot_be_true_is_refused(damage: dict[str, Any]) -> Non
 def test_a_summary_round_trips() -> None:
     figures = {"row_contract": StudyFigures(5, 4, 3, 2)}
     assert study_from_json(study_to_json(figures)) == figures
+
+
+def test_the_second_question_reader_sees_what_text_rules_cannot() -> None:
+    """A rotated option is caught by the comparison of the two readings."""
+    sound = reading(corrected=False)
+    of = record_of(sound)
+    rotated = next(d for d in READING_DEFECTS if d.name == "options_rotated").plant(sound, Random(1))
+    assert rotated is not None
+    assert judge_reading(rotated, of, Reprints([of])) == {QUESTION_READERS}
