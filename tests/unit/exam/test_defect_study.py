@@ -34,6 +34,7 @@ from opentwbench.exam.defect_study import (
 )
 from opentwbench.exam.defects import (
     COUNTS,
+    FILE_CHECKS,
     FILE_DEFECTS,
     FIRST_KEY,
     HEADERS,
@@ -306,7 +307,7 @@ def test_tables_hold_counts_with_their_intervals(study: Study) -> None:
     assert row.startswith("| planted | 20 | 95.0% (76.3%–99.2%) | ")
     assert "`publisher` 95%" in row and row.endswith("| yes |")
     assert "| `row_contract` | 40 | 1 | 2.5% (0.4%–12.9%) |" in alarm_table(study)
-    assert len(check_table()) == 2 + 9 + len(BLOCKING_CHECKS)
+    assert len(check_table()) == 2 + len(FILE_CHECKS) + len(BLOCKING_CHECKS)
     assert share(0, 0) == "-"
     assert share(8_999, 9_000) == "99.9% (99.9%–100.0%)"
 
