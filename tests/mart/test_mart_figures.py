@@ -288,6 +288,8 @@ def test_submissions_stay_apart(mart: Mart) -> None:
     assert (exact["n"], exact["rows_missing"], exact["rows_identified"]) == (1_200, 0, 1_200)
     assert (published["strict_is_derived"], exact["strict_is_derived"]) == (True, False)
     assert exact["strict_hits"] == 400
+    known = rows(mart, "SELECT submission_id, count(*) AS n FROM submission_items GROUP BY ALL ORDER BY 1")
+    assert known == [{"submission_id": "exact", "n": 1_200}, {"submission_id": "published", "n": 1_196}]
     expected = wilson(400, 1_200)
     assert (exact["strict_accuracy_low"], exact["strict_accuracy_high"]) == pytest.approx((expected.low, expected.high))
     assert not {"published", "exact"}.intersection(map(str, built_runs(mart)))
