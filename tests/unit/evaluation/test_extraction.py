@@ -166,6 +166,7 @@ def test_the_text_that_twinkle_reads(method: str) -> None:
     box_a, box_b = r"\boxed{A}", r"\boxed{B}"
     assert of(f"<think>{box_a}</think>{box_b}") == "B"
     assert of(f"<THINK>{box_a}</Think>{box_b}") == "B"
+    assert of(f"<think>x</think>{box_a}<think>y</think>{box_b}") == "B"
     assert of(f"{box_a}</think>{box_b}") == "A"  # a closing tag alone is not stripped
     assert of(None, box_a, box_b) == "A"
     assert of("", None, box_b) == "B"
@@ -227,6 +228,7 @@ def test_tolerant_box(content: str, answer: str | None, rule: str) -> None:
 def test_what_stands_outside_the_reasoning() -> None:
     assert outside_reasoning("a<think>b<think>c</think>d</think>e") == "ae"
     assert outside_reasoning("a</think>b<think>c") == "b"
+    assert outside_reasoning("a<think>b</think>c</think>d") == "d"
     assert outside_reasoning("a<think x='1'>b</THINK>c<reasoning>d</reasoning>e") == "ace"
     assert outside_reasoning("1 < 2 and <b>bold</b>") == "1 < 2 and <b>bold</b>"
 

@@ -12,6 +12,7 @@ from support.evaluation import boxed, make_item, make_response
 
 from opentwbench.dataset.model import DatasetError
 from opentwbench.evaluation.box_study import cell, study, study_json
+from opentwbench.evaluation.extraction import read
 from opentwbench.evaluation.model import ErrorClass, Graded, Response
 from opentwbench.evaluation.rescoring import keys_path, read_keys, rescore, rescored_json, transitions, write_keys
 from opentwbench.evaluation.scoring import grade
@@ -167,6 +168,15 @@ def test_the_study_by_hand() -> None:
     assert found.agreement["formosa"] is None
     assert found.agreement["exam"] == pytest.approx(-0.2)
     assert study_json(found)["moved_by_more_than_10"] == 1
+
+
+def test_a_box_decides_whatever_the_lenient_rule_reads() -> None:
+    """A box in the reasoning is what box-else-pattern reads too, although the lenient rule reads the one after it."""
+    item = ITEMS[0]
+    text = f"<think>{boxed(item, item.key)}</think>{boxed(item, other(item.key))}"
+    found = cell("m", "exam", [grade(make_response(item, text), item.key)])
+    assert (found.strict.hits, found.mixed.hits) == (1, 1)
+    assert read("box-else-pattern", text) == read("strict", text) != read("lenient", text)
 
 
 def test_boards_that_all_box_do_not_move() -> None:
