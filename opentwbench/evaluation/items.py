@@ -162,6 +162,7 @@ class Roster(Mapping[str, AskedItem]):
     def __init__(self, items: ItemSet) -> None:
         self._facts: list[tuple[str, str, str, int | None]] = []
         self._fact_of = _DigestMap()
+        self._last = AskedItem("", "", {}, "", "")
         known: dict[tuple[str, str, str, int | None], int] = {}
         for file in items.files:
             if file.sha256 and _digest(file.path) != file.sha256:
@@ -183,11 +184,15 @@ class Roster(Mapping[str, AskedItem]):
         return isinstance(item_id, str) and self._fact_of.find(_digest_of(item_id)) is not None
 
     def __getitem__(self, item_id: str) -> AskedItem:
+        # Judging and counting a response look the same item up one after the other.
+        if self._last.item_id == item_id:
+            return self._last
         number = self._fact_of.find(_digest_of(item_id))
         if number is None:
             raise KeyError(item_id)
         key, subject, field, year = self._facts[number]
-        return AskedItem(item_id, "", {}, key, subject, field, year)
+        self._last = AskedItem(item_id, "", {}, key, subject, field, year)
+        return self._last
 
     def __iter__(self) -> Iterator[str]:
         raise TypeError("a roster holds no ids, only their hashes: look ids up, or iterate over the ItemSet")
