@@ -53,7 +53,8 @@ RULE_HEIGHT = 2.0
 """A drawn path no higher than this (points) is a rule: an underline, a blank, a border."""
 
 LINE_FILL = 20.0
-"""A filled box no higher than this (points) and wider than twice its height lies behind a line of text."""
+"""A filled box no higher than this (points) that is wider than twice its height, or has text before it, lies behind a
+line of text (107130/941/0707 p4 fills the last character of each option in white)."""
 
 BLANK = "_____"
 """A blank to be filled in, drawn on the page as a rule with nothing above it."""
@@ -199,9 +200,9 @@ def read_pages(path: Path) -> tuple[Page, ...]:
 
 def _read_page(page: Any, number: int) -> Page:
     painting = paint(page)
-    thin, drawings, images = _graphics(painting)
-    borders = tuple(rule for rule in thin if _is_border(rule, drawings))
     spans, glyphs = _painted(painting.runs)
+    thin, drawings, images = _graphics(painting, spans)
+    borders = tuple(rule for rule in thin if _is_border(rule, drawings))
     return Page(
         number,
         painting.width,
@@ -256,7 +257,7 @@ def _painted(runs: Iterable[dict[str, Any]]) -> tuple[list[Span], frozenset[Glyp
     return spans, frozenset(wide)
 
 
-def _graphics(painting: Painting) -> tuple[tuple[Box, ...], tuple[Box, ...], tuple[Box, ...]]:
+def _graphics(painting: Painting, spans: Sequence[Span]) -> tuple[tuple[Box, ...], tuple[Box, ...], tuple[Box, ...]]:
     """(thin horizontal lines, drawings, images) of a page; the log of boxes is far cheaper than the paths."""
     rules: list[Box] = []
     drawings: list[Box] = []
@@ -269,14 +270,20 @@ def _graphics(painting: Painting) -> tuple[tuple[Box, ...], tuple[Box, ...], tup
             width, height = x1 - x0, y1 - y0
             if height <= RULE_HEIGHT and width > 2 * RULE_HEIGHT:
                 rules.append(box)
-            elif not _is_background(kind, width, height, painting.height):
+            elif height <= 0.8 * painting.height and not (kind == "fill-path" and _lies_behind_text(box, spans)):
                 drawings.append(box)
     return tuple(rules), tuple(drawings), tuple(images)
 
 
-def _is_background(kind: str, width: float, height: float, page_height: float) -> bool:
-    """True for a page frame and for the fill behind one line of text: neither shows anything."""
-    return height > 0.8 * page_height or (kind == "fill-path" and height <= LINE_FILL and width > 2 * height)
+def _lies_behind_text(fill: Box, spans: Sequence[Span]) -> bool:
+    """True for the fill behind one line of text, or behind a few of its characters: it shows nothing."""
+    width, height = fill.x1 - fill.x0, fill.y1 - fill.y0
+    if height > LINE_FILL:
+        return False
+    return width > 2 * height or any(
+        fill.y0 < span.base < fill.y1 and span.x0 < fill.x1 and fill.x0 < span.x1 and not span.text.isspace()
+        for span in spans
+    )
 
 
 def _without_hidden(spans: Sequence[Span]) -> tuple[Span, ...]:

@@ -113,3 +113,9 @@ def test_the_two_readers_agree_on_all_but_two_questions(ministry: Path) -> None:
             doubted[path.parent.relative_to(ministry / "files").as_posix(), q_no] = parts
     assert compared > 7_800
     assert doubted == {("107130/904/0210", 9): "B", ("110902/900/0024", 41): "A"}
+
+
+def test_a_fill_behind_a_character_is_no_figure(ministry: Path) -> None:
+    """107130/941/0707 fills the last character of each option of question 25 in white."""
+    questions = read_questions(ministry / "files" / "107130/941/0707/Q.pdf").questions
+    assert not questions[24].findings
