@@ -29,6 +29,9 @@ PROJECT = Path(__file__).resolve().parent.parent / "dbt_leaderboard"
 BUILD_RECORD = "leaderboard.build.json"
 """Beside the database built aside: written when every test has passed, with what it was made from."""
 
+UNUSABLE = frozenset(",'\"*?[]")
+"""Characters that mean something else in DuckDB's `file_search_path` and globs."""
+
 LOCK = ".build.lock"
 """Held by the one process that builds."""
 
@@ -75,8 +78,11 @@ class Warehouse:
     def building(self) -> Iterator[dict[str, str]]:
         """The folder prepared and held for one build; gives what the build is made from.
 
-        Raises MartBuildError when another process builds here: two would write one file.
+        Raises MartBuildError when another process builds here (two would write one file), and for a path that DuckDB
+        would read as a list, a pattern or the end of a text.
         """
+        if unusable := sorted(UNUSABLE.intersection(str(self.folder.resolve()))):
+            raise MartBuildError(f"{self.folder}: DuckDB cannot search a path that holds {' '.join(unusable)}")
         self.folder.mkdir(parents=True, exist_ok=True)
         handle = os.open(self.folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o644)
         try:

@@ -84,6 +84,13 @@ def test_two_processes_never_build_at_once(tmp_path: Path) -> None:
         assert "raw/runs.parquet" in made_from
 
 
+@pytest.mark.parametrize("name", ["a,b", "it's", "w[1]", "w*"])
+def test_a_path_that_duckdb_would_misread_is_refused(tmp_path: Path, name: str) -> None:
+    with pytest.raises(MartBuildError, match="cannot search a path"), Warehouse(tmp_path / name).building():
+        pass
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_warehouse_is_local(tmp_path: Path) -> None:
     assert warehouse_of(Store(str(tmp_path / "store"))).folder == tmp_path / "store" / "warehouse"
     remote = Store("memory://store", tmp_path / "cache")
