@@ -271,7 +271,7 @@ class _Run:
 
     async def _next(self) -> Question | None:
         for question in self._stream:
-            if question.digest in self._done:
+            if self._done and question.digest in self._done:
                 self._skips += 1
                 if self._skips % SKIPS_A_TURN == 0:
                     await asyncio.sleep(0)
@@ -285,7 +285,7 @@ class _Run:
     def _count(self, response: Response, question: Question) -> None:
         tally = self.tally
         self.watch(response)
-        tally.spending.add(response, sum(len(each["content"]) for each in question.body["messages"]))
+        tally.spending.add(response, len(question.payload) // 3)  # three bytes of UTF-8 a Chinese character
         if response.error not in RETRIED:
             tally.done += 1
         if response.error:
