@@ -7,6 +7,7 @@ it chooses is no matter here; that they are read, scored and repeated exactly is
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -27,7 +28,8 @@ from orchestration import evaluate_command
 from resources.demo_model import BUDGET, GRAMMAR, MODEL, TERMS, DemoModel, missing
 from samples.benchmark import benchmark_bytes
 
-pytestmark = [pytest.mark.model, pytest.mark.slow]
+# A minute on an idle machine; a busy one has been seen to take twenty times as long.
+pytestmark = [pytest.mark.model, pytest.mark.slow, pytest.mark.timeout(2_400)]
 
 N = 20
 PATIENT = Endpoint("http://127.0.0.1:1/v1", timeout=600, attempts=2)
@@ -70,7 +72,7 @@ def test_the_demo_command_scores_a_box_forced_by_a_grammar(tmp_path: Path) -> No
         assert "sha256" in record.extra["note:weights"]
         found[most] = {each.item_id: each.content for each in read_responses(folder)}
     assert found[5].items() <= found[N].items()  # deterministic at temperature 0, one after the other
-    assert len(set(found[N].values())) > 1
+    assert all(re.fullmatch(r"\\boxed\{[A-D]\}", content or "") for content in found[N].values())
 
 
 def test_without_a_grammar_most_is_unread_and_nothing_is_an_error(
