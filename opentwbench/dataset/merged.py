@@ -18,8 +18,8 @@ _ASKS = re.compile(r"[？?]|(?<![任幾])何|哪|多少|幾|正確|錯誤|的是
 """What makes a text a question. Not 下列 and no colon: 有下列四個步驟：(A)… only introduces a list."""
 
 _MARKERS = (
-    tuple(re.compile(f"[(（][{half}{full}][)）]") for half, full in ("AＡ", "BＢ", "CＣ", "DＤ")),
-    tuple(re.compile(f"(?<![A-Za-z0-9])[{half}{full}][.．]") for half, full in ("AＡ", "BＢ", "CＣ", "DＤ")),
+    tuple(re.compile(f"[(（][{half}{full}][)）]") for half, full in zip("ABCD", "ＡＢＣＤ", strict=True)),
+    tuple(re.compile(f"(?<![A-Za-z0-9])[{half}{full}][.．]") for half, full in zip("ABCD", "ＡＢＣＤ", strict=True)),
 )
 """Option markers A to D in the two printed styles."""
 
