@@ -257,7 +257,7 @@ def _reasons(terms: Mapping[str, tuple[str, str]], counts: Mapping[str, int]) ->
 
 def _compared(figures: ListFigures) -> Trusted:
     return Trusted(
-        f"{figures.entries:,}" if figures.applied else "未比對：沒有清單 **not applied**: no list was given or its path is missing"
+        f"{figures.entries:,}" if figures.applied else "未比對：沒有清單 **not applied**: no list was given or found"
     )
 
 
