@@ -20,9 +20,10 @@ from typer.testing import CliRunner
 
 from opentwbench.dataset.manifest import write_dataset
 from opentwbench.dataset.model import Withdrawal
-from opentwbench.evaluation.journal import read_protocol, read_responses, read_run
+from opentwbench.evaluation.journal import Journal, read_protocol, read_responses, read_run
 from opentwbench.evaluation.protocols import BOX
 from orchestration import evaluate_command
+from resources import demo_model
 from samples.benchmark import benchmark_bytes
 from samples.model_endpoint import Kind, ModelEndpoint, Rule
 
@@ -252,3 +253,38 @@ def test_the_sample_items_can_be_asked(endpoint: ModelEndpoint, tmp_path: Path) 
     strict = json.loads(done.stdout)["scores"]["methods"]["strict"]
     assert set(strict["by_subject"]) >= {"tw-roc-constitution-bench", "tw-medicine-bench"}
     assert len(strict["by_subject"]) == 6
+
+
+def test_without_the_demo_model_it_is_said_how_to_get_it_after_its_terms(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(demo_model, "missing", lambda: ("xllamacpp",))
+    done = otb("--demo-model", "--store", str(tmp_path / "store"))
+    assert done.exit_code == 2
+    assert "make model fetches it" in done.output
+    assert done.output.index("ai.google.dev/gemma/terms") < done.output.index("make model fetches it")
+    assert not (tmp_path / "store").exists()
+
+
+def test_verification_switched_off_is_recorded(endpoint: ModelEndpoint, tmp_path: Path) -> None:
+    assert evaluate(endpoint, tmp_path, "--insecure", "--note", "runtime=vLLM 0.9").exit_code == 0
+    extra = read_run(only_run(tmp_path)).extra
+    assert extra == {"note:runtime": "vLLM 0.9", "note:tls_verification": "off"}
+
+
+def test_two_starts_at_once_are_refused(endpoint: ModelEndpoint, tmp_path: Path) -> None:
+    assert evaluate(endpoint, tmp_path).exit_code == 0
+    with Journal(only_run(tmp_path)):
+        second = evaluate(endpoint, tmp_path)
+    assert second.exit_code == 2
+    assert "another process is writing to this run" in second.output
+
+
+def test_a_spending_stop_has_its_status_and_a_score(endpoint: ModelEndpoint, tmp_path: Path) -> None:
+    stopped = evaluate(endpoint, tmp_path, "--max-total-tokens", "3000", "--concurrency", "1", "--json")
+    assert stopped.exit_code == 4
+    found = json.loads(stopped.stdout)
+    assert found["stopped"].startswith("spending stop")
+    assert found["scores"]["replies"] == found["asked"] == endpoint.stats()["requests"] < 40
+    money = ("--max-cost", "0.01", "--prompt-price", "1", "--completion-price", "1")
+    assert evaluate(endpoint, tmp_path, *money).exit_code == 0
