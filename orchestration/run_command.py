@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import asdict
+from functools import wraps
 from pathlib import Path
-from typing import Annotated, Any, NoReturn
+from typing import Annotated, Any, NoReturn, ParamSpec
 
 import typer
 from rich.box import SIMPLE
@@ -40,7 +41,7 @@ from opentwbench.evaluation.protocols import find
 from opentwbench.evaluation.rescoring import read_keys, write_keys
 from opentwbench.evaluation.runner import Plan
 from opentwbench.evaluation.runs import RunError, Wish, prepare, score, write_scores
-from opentwbench.evaluation.scoring import grade
+from opentwbench.evaluation.scoring import ScoringError, grade
 from orchestration.local_store import published_folders, runs_folder
 from resources.store import StoreError
 
@@ -54,6 +55,8 @@ STATUSES = (
 MAX_SHOWN = 20_000
 """Most characters of a reply that are shown."""
 
+P = ParamSpec("P")
+
 app = typer.Typer(help="Look at runs, compare two, and carry one out through batch files.", no_args_is_help=True)
 
 RunArgument = Annotated[str, typer.Argument(metavar="RUN", help="Id of a run.")]
@@ -66,7 +69,21 @@ ItemsOption = Annotated[
 ]
 
 
+def in_words(command: Callable[P, None]) -> Callable[P, None]:
+    """A damaged run folder or data set ends a command with its name, place and reason."""
+
+    @wraps(command)
+    def said(*args: P.args, **kwargs: P.kwargs) -> None:
+        try:
+            command(*args, **kwargs)
+        except (JournalError, DatasetError, StoreError, ScoringError) as error:
+            _stop(NOTHING, str(error))
+
+    return said
+
+
 @app.command("list", epilog=STATUSES)
+@in_words
 def list_runs(store: StoreOption = "store", as_json: JsonOption = False) -> None:
     """Every run of the store: what was asked, how much of it is answered, what it used."""
     found = [_overview(folder) for folder in _all(store)]
@@ -100,6 +117,7 @@ def _overview(folder: Path) -> dict[str, Any]:
 
 
 @app.command(epilog=STATUSES)
+@in_words
 def costs(
     run: RunArgument,
     store: StoreOption = "store",
@@ -129,6 +147,7 @@ def costs(
 
 
 @app.command(epilog=STATUSES)
+@in_words
 def show(
     run: RunArgument,
     item: Annotated[str, typer.Option(help="Item id.")],
@@ -226,6 +245,7 @@ def _clean(text: str) -> str:
 
 
 @app.command("diff", epilog=STATUSES)
+@in_words
 def diff_runs(
     first: Annotated[str, typer.Argument(metavar="A", help="Id of a run.")],
     second: Annotated[str, typer.Argument(metavar="B", help="Id of another.")],
@@ -291,6 +311,7 @@ def _print_diff(found: RunDiff, names: tuple[str, str], rekeyed: int, most: int,
 
 
 @app.command("circular", epilog=STATUSES)
+@in_words
 def circular_run(
     run: RunArgument, method: MethodOption = "", store: StoreOption = "store", as_json: JsonOption = False
 ) -> None:

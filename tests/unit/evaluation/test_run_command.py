@@ -147,3 +147,24 @@ def test_a_run_is_named_and_is_no_path(place: Path, name: str) -> None:
     (place / "store" / "runs").mkdir(parents=True)
     (place / "run.json").write_text("{}")
     assert run(place, "costs", name).exit_code == 3
+
+
+def test_a_damaged_run_is_said_with_its_place(endpoint: ModelEndpoint, place: Path) -> None:
+    name = evaluate(endpoint, place, "one")
+    journal = place / "store" / "runs" / name / "responses.jsonl"
+    lines = journal.read_bytes().splitlines(keepends=True)
+    journal.write_bytes(b"".join([*lines[:4], b"damage\n", *lines[5:]]))
+    item = item_record(3)["item_id"]
+    for command in (
+        ("list",),
+        ("costs", name),
+        ("show", name, "--item", item),
+        ("diff", name, name),
+        ("circular", name),
+    ):
+        done = run(place, *command)
+        assert done.exit_code == 3, command
+        assert "responses.jsonl line 5" in done.output
+    (journal.parent / "run.json").write_text("{}")
+    done = run(place, "list")
+    assert (done.exit_code, "run.json" in done.output) == (3, True)
