@@ -15,10 +15,12 @@ import argparse
 import os
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import pymupdf
 
+from opentwbench.exam.model import PaperRejected
 from opentwbench.exam.paper import Pair, parse_pairs, parse_paper
 from opentwbench.exam.questions import read_questions
 
@@ -43,11 +45,8 @@ def parse(folder: Path) -> None:
     if pair:
         parse_paper(*pair)
         return
-    try:
+    with suppress(PaperRejected):
         read_questions(folder / "Q.pdf")
-    except Exception as rejection:
-        if type(rejection).__name__ != "PaperRejected":
-            raise
 
 
 def bare(folder: Path) -> None:
