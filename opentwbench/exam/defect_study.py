@@ -314,9 +314,9 @@ LAYERS: Mapping[Layer, str] = {
     Layer.BOTH_KEY_READERS: "The same fault in both key readers, no other print of the key",
     Layer.BOTH_WITH_FIRST_KEY: "The same fault in both key readers, the key before its correction at hand",
     Layer.QUESTION_READER: (
-        "What the question reader saw. It has no second reader: within itself it counts characters printed against "
-        "characters read, and behind it only counts, text rules and reprints are left. Its error rate is measured by "
-        "eye (docs/audits/reading.md)"
+        "What the first question reader saw. Within itself it counts characters printed against characters read; the "
+        "second reader's view of the same pages stands beside it. Its error rate is measured by eye "
+        "(docs/audits/reading.md)"
     ),
     Layer.PARSE_RECORDS: "papers/<year>.jsonl, behind the parse stage",
     Layer.STORED_ITEMS: "items/<slug>.jsonl, data set made from it",

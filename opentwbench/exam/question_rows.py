@@ -115,18 +115,30 @@ def doubts(questions: Iterable[Question], second: Mapping[int, Reading]) -> dict
 
 
 def _different(first: Reading, second: Reading) -> list[str]:
-    parts = ("stem", *LETTERS)
-    return [part for part in parts if not _same(first.get(part, ""), second.get(part, ""))]
+    """The parts with other letters or digits; options that only signs tell apart (+1, -1) by signs too."""
+    return [
+        part
+        for part in ("stem", *LETTERS)
+        if first.get(part, "") != second.get(part, "") and not _alike(part, first, second)
+    ]
 
 
-def _same(first: str, second: str) -> bool:
-    return first == second or _comparable(first) == _comparable(second)
+def _alike(part: str, first: Reading, second: Reading) -> bool:
+    here, there = first.get(part, ""), second.get(part, "")
+    letters = _comparable(here)
+    if letters != _comparable(there):
+        return False
+    told_by_signs = any(_comparable(text) == letters for other, text in first.items() if other not in ("stem", part))
+    return part == "stem" or not told_by_signs or _folded(here) == _folded(there)
+
+
+def _folded(text: str) -> str:
+    return "".join(unicodedata.normalize("NFKC", map_private_use(text)).split())
 
 
 def _comparable(text: str) -> str:
     """Letters and digits in order; a letter drawn twice for boldness (維生素BB12) is one."""
-    folded = unicodedata.normalize("NFKC", map_private_use(text))
-    return _TWICE.sub(r"\1", "".join(filter(str.isalnum, folded)))
+    return _TWICE.sub(r"\1", "".join(filter(str.isalnum, _folded(text))))
 
 
 # ---------------------------------------------------------------- rows

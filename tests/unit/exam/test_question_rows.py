@@ -141,3 +141,11 @@ def test_a_page_is_painted_as_pymupdf_itself_says(hazard: Hazard, tmp_path: Path
             assert [r for r in painting.runs if any(chr(char[0]).strip() for char in r["chars"])] == printed
             assert painting.boxes == [box for box in page.get_bboxlog() if not box[0].endswith("text")]
             assert painting.words == page.get_text("words", flags=pymupdf.TEXTFLAGS_WORDS)
+
+
+def test_options_that_only_signs_tell_apart_are_compared_by_signs(paper: QuestionPaper) -> None:
+    options = {"A": "x ＞ 1", "B": "x ＜ 1", "C": "x ＝ 1", "D": "無法判斷"}
+    question = replace(paper.questions[0], options=options)
+    second = {question.q_no: {"stem": question.stem, **{a: "".join(text.split()) for a, text in options.items()}}}
+    assert doubts([question], second) == {}
+    assert doubts([replace(question, options=swap(question, "A", "B"))], second) == {question.q_no: "A, B"}
