@@ -8,8 +8,9 @@ made from half of its papers.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from opentwbench.exam.items import NO_SUBJECT
@@ -41,6 +42,8 @@ class BuildReport:
     failed_files: list[str] = field(default_factory=list)
     release: dict[str, Any] = field(default_factory=dict)
     suite: dict[str, Any] = field(default_factory=dict)
+    lists: dict[str, str] = field(default_factory=dict)
+    """File names of the lists that were applied, by list."""
     refused_rows: list[dict[str, Any]] = field(default_factory=list)
     """Rows of the index that could not be used: problem, line, text, detail."""
     errors: list[str] = field(default_factory=list)
@@ -77,6 +80,7 @@ class BuildReport:
             "failed_files": self.failed_files,
             "refused_rows": self.refused_rows,
             "errors": self.errors,
+            "applied_lists": self.lists,
             "suite": self.suite,
             **self.release,
         }
@@ -104,8 +108,9 @@ class Build:
         self._given = instance
         self._store: Store = configuration.open_store()
         self._public = configuration.open_target(self._store)
-        self._lists = configuration.list_paths.lists()
-        self._withdrawals = configuration.list_paths.withdrawals()
+        self._paths = configuration.list_paths
+        self._lists = self._paths.lists()
+        self._withdrawals = self._paths.withdrawals()
         self._progress: Progress = configuration.progress
         self.report = BuildReport()
 
@@ -130,6 +135,8 @@ class Build:
         StoreError when a store is damaged, and what retrieval raises when it must stop.
         """
         _check(subjects)
+        self._paths.keep(self._store)
+        self.report.lists = {name: Path(path).name for name, path in asdict(self._paths).items() if path}
         self.report.asked = tuple(subjects) or tuple(sorted(REGISTRY))
         index, due = self._index(recheck=recheck)
         unknown = sorted({str(year) for year in years} - index.keys())

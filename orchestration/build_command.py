@@ -21,6 +21,7 @@ from rich.table import Table
 
 from opentwbench.exam.index import MAX_VANISHED_SHARE
 from orchestration import index_command
+from resources.connections import NOT_APPLIED
 
 if TYPE_CHECKING:
     from orchestration.build import BuildReport
@@ -60,6 +61,9 @@ class BarProgress:
         self._bars.update(task, completed=done, total=total)
 
 
+KEPT = f"Later builds apply it too; {NOT_APPLIED}: no more."
+
+
 @app.command(epilog=STATUSES)
 def exam(
     source: Annotated[str, typer.Option(help="'live', a base URL, or a mirror folder.")] = "live",
@@ -80,14 +84,16 @@ def exam(
     ] = 30.0,
     legal_benchmark: Annotated[str, typer.Option(help="tw-legal-benchmark-v2, to leave its items out.")] = "",
     tmmlu: Annotated[str, typer.Option(help="TMMLU+, to leave its items out.")] = "",
-    maintainer: Annotated[str, typer.Option(help="JSONL of items that a maintainer excluded.")] = "",
-    withdrawn: Annotated[str, typer.Option(help="JSONL of items withdrawn from the scored set.")] = "",
+    maintainer: Annotated[str, typer.Option(help=f"JSONL of items that a maintainer excluded. {KEPT}")] = "",
+    withdrawn: Annotated[str, typer.Option(help=f"JSONL of items withdrawn from the scored set. {KEPT}")] = "",
 ) -> None:
     """Retrieve, parse, settle, check and publish what changed since the last build. Nothing changed: nothing runs."""
     lists = {"legal_benchmark": legal_benchmark, "tmmlu": tmmlu, "maintainer": maintainer, "withdrawn": withdrawn}
     for option, value in lists.items():
-        if value and not Path(value).exists():
-            _stop(USAGE, f"--{option.replace('_', '-')} {value}: there is no such file")
+        if value and value != NOT_APPLIED:
+            if not Path(value).exists():
+                _stop(USAGE, f"--{option.replace('_', '-')} {value}: there is no such file")
+            lists[option] = str(Path(value).resolve())
     ministry = {"delay_seconds": delay, "jitter_seconds": delay / 2, "max_age_days": max_age_days}
     ministry["max_vanished_share"] = max_vanished_share
     report = _run(source, store, tuple(year or ()), tuple(subject or ()), ministry, processes, lists, recheck)
@@ -204,6 +210,9 @@ def show(report: BuildReport, console: Console) -> None:
     for name, each in release["lists"].items():
         said = f"applied, {each['entries']} entries" if each["applied"] else "NOT applied (no such list was given)"
         console.print(f"list {name}: {said}", highlight=False)
+    for name in ("maintainer", "withdrawn"):
+        if name in report.lists:
+            console.print(f"list {name}: {report.lists[name]}", highlight=False)
     suite = report.suite
     if suite:
         console.print(f"release suite: {'passed' if suite['passed'] else 'FAILED'} ({suite['rules']} rules)")

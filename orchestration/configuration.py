@@ -54,8 +54,8 @@ class Configuration:
 
     @property
     def list_paths(self) -> ListPaths:
-        """The lists that take items out."""
-        return ListPaths(**self.lists)
+        """The lists that take items out: those given, and those that the store keeps."""
+        return ListPaths(**self.lists).kept_in(self.open_store())
 
     @property
     def _retrieved(self) -> str:
@@ -72,7 +72,7 @@ class Configuration:
             "store": StoreResource(url=self.store, cache=self.cache),
             "ministry": MinistryResource(source=self.source, cache=self._retrieved, **self.ministry),
             "parsing": ParsingSettings(processes=self.processes),
-            "lists": ListSettings(**self.lists),
+            "lists": ListSettings(**self.lists, store=self.store, cache=self.cache),
             "target": PublicationResource(url=self.publication),
             "progress": self.progress,
             "endpoints": ModelsResource(**self.endpoint),

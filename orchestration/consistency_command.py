@@ -100,6 +100,8 @@ def attribute(
 
     chosen = _chosen(_read(store, attributions), group)
     try:
+        if date[:1].isdigit() and date > calendar_date.today().isoformat():
+            _refuse(f"--date {excerpt(date)}: the day is still to come")
         found = Attribution(chosen.group, chosen.copies, kind, note, date or calendar_date.today().isoformat(), who)
         keep(Store(store), attributions, found)
     except (AttributionError, ValueError) as error:

@@ -22,6 +22,7 @@ from opentwbench.exam.accounting import Accounting
 from opentwbench.exam.items import PUBLISHED
 from opentwbench.exam.subjects import REGISTRY
 from resources import exam_products as products
+from resources.connections import ListPaths
 from resources.store import Store, StoreError
 
 USAGE, NOTHING = 2, 3
@@ -70,7 +71,10 @@ def export(
     """Write the published data set in the form that a harness scores. What was not published is not exported."""
     place = _open(slug, store)
     if not place.exists(place.publication(slug)):
-        _stop(NOTHING, f"{slug} is not published in {store}: otb build exam --subject {slug} says why")
+        _stop(
+            NOTHING,
+            f"{slug} is not published in {store}: otb build exam --store {store} --subject {slug} says why",
+        )
     try:
         with place.folder(place.publication(slug)) as folder:
             exported = export_for_twinkle(folder, out, include_withdrawn=include_withdrawn)
@@ -92,7 +96,7 @@ def _open(slug: str, store: str) -> Store:
 def _subject(store: Store, slug: str) -> dict[str, Any]:
     """Everything that the store has of a subject; raises StoreError when its items were never made."""
     subject, record = REGISTRY[slug], store.read_json(store.accounting(slug))
-    state = products.subject_state(store, store, slug, {})
+    state = products.subject_state(store, store, slug, ListPaths().kept_in(store).withdrawals())
     verdicts = {verdict.check: verdict for verdict in products.verdicts(store, slug)}
     return {
         "slug": slug,

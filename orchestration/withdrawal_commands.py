@@ -49,7 +49,7 @@ def propose(
     Nothing is taken out: look at each (otb paper show), then withdraw it or leave it.
     """
     if (slug is None) is not everything:
-        _stop(USAGE, "give SLUG or --all, not both")
+        _stop(USAGE, "give either SLUG or --all")
     place = _open(store, slug)
     built = [each for each in REGISTRY if place.exists(place.items(each))]
     chosen = built if slug is None else [slug] if slug in built else []
@@ -84,12 +84,18 @@ def withdraw(
     buckets = sorted({item.bucket for item in items if item.item_id == item_id})
     if buckets and PUBLISHED not in buckets:
         _stop(USAGE, f"{item_id} is not published but {', '.join(buckets)}: there is nothing to withdraw")
-    entry = Withdrawal(item_id, reason.value, date or calendar_date.today().isoformat(), evidence)
+    today = calendar_date.today().isoformat()
+    if date[:1].isdigit() and date > today:
+        _stop(USAGE, f"--date {_plain(date)}: the day is still to come")
+    if len(evidence.splitlines()) != 1:
+        _stop(USAGE, "--evidence: one line, please")
+    entry = Withdrawal(item_id, reason.value, date or today, evidence)
     try:
         record_withdrawal(withdrawn, entry, {item.item_id for item in items if item.bucket == PUBLISHED})
     except (DatasetError, OSError) as error:
         _stop(USAGE, _plain(str(error)))
-    typer.echo(f"{item_id} leaves the scored set of {slug} with the next build: otb build exam --withdrawn {withdrawn}")
+    again = f"otb build exam --store {store} --withdrawn {withdrawn} (and the --source as before)"
+    typer.echo(f"{item_id} leaves the scored set of {slug} with the next build: {again}")
 
 
 def _open(store: str, slug: str | None) -> Store:

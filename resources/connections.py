@@ -6,7 +6,7 @@ What does not: describing the settings to people (`resources.ministry`, `resourc
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -73,6 +73,10 @@ class MinistryConnection:
         )
 
 
+NOT_APPLIED = "none"
+"""In a list's place: no longer apply the one that the store keeps."""
+
+
 @dataclass(frozen=True, slots=True)
 class ListPaths:
     """Where the lists are that take items out; '' for one that is not applied (`resources.settings.ListSettings`)."""
@@ -81,6 +85,21 @@ class ListPaths:
     tmmlu: str = ""
     maintainer: str = ""
     withdrawn: str = ""
+
+    def kept_in(self, store: Store) -> ListPaths:
+        """These paths; for one that is '' the one that the store keeps from an earlier run.
+
+        A list that one run applied and the next forgot would put items back in silence.
+        """
+        kept = store.read_json_or_none(store.applied_lists()) or {}
+        paths = {name: given or str(kept.get(name, "")) for name, given in asdict(self).items()}
+        return ListPaths(**{name: "" if path == NOT_APPLIED else path for name, path in paths.items()})
+
+    def keep(self, store: Store) -> None:
+        """Let later runs on the store apply the same lists."""
+        kept = store.read_json_or_none(store.applied_lists()) or asdict(ListPaths())
+        if kept != asdict(self):
+            store.write_json(store.applied_lists(), asdict(self))
 
     def lists(self) -> Lists:
         """Everything that may leave an item out of publication; raises ListError for a list that cannot be used."""

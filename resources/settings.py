@@ -42,16 +42,22 @@ class ParsingSettings(dg.ConfigurableResource):
 
 
 class ListSettings(dg.ConfigurableResource):
-    """Lists that take items out. An empty path means not applied, and every card and report says so."""
+    """Lists that take items out. An empty path means the list that the store keeps, `none` or nothing kept means not
+    applied, and every card and report says so.
+    """
 
     legal_benchmark: str = Field(default="", description="tw-legal-benchmark-v2: CSV, JSONL, Parquet or a folder")
     tmmlu: str = Field(default="", description="TMMLU+: CSV, JSONL, Parquet or a folder")
     maintainer: str = Field(default="", description="JSONL of items a maintainer excluded: id, reason, date, evidence")
     withdrawn: str = Field(default="", description="JSONL of items that stay published but leave the scored set")
 
+    store: str = Field(default="", description="Store that keeps which lists were applied; empty: only those above")
+    cache: str = Field(default="", description="As the store's own")
+
     @property
     def _paths(self) -> ListPaths:
-        return ListPaths(self.legal_benchmark, self.tmmlu, self.maintainer, self.withdrawn)
+        given = ListPaths(self.legal_benchmark, self.tmmlu, self.maintainer, self.withdrawn)
+        return given.kept_in(Store(self.store, Path(self.cache) if self.cache else None)) if self.store else given
 
     def lists(self) -> Lists:
         """Everything that may leave an item out of publication."""

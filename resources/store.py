@@ -120,6 +120,10 @@ class Store:
         """The verdict of the row contract's suite over the whole release."""
         return "release/release_suite.json"
 
+    def applied_lists(self) -> str:
+        """Paths of the lists that the last run applied, by name."""
+        return "lists.json"
+
     def key_attributions(self) -> str:
         """What people found disagreements of keys to be: one line each, only added to."""
         return "release/key_attributions.jsonl"

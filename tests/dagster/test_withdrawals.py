@@ -11,6 +11,7 @@ from support.exam_store import CONSTITUTION, LIBRARY
 from typer.testing import CliRunner
 
 from orchestration.cli import app
+from orchestration.configuration import Configuration
 from resources.store import Store
 
 runner = CliRunner()
@@ -56,6 +57,50 @@ def test_a_withdrawal_leaves_the_published_set_and_shrinks_the_scored_one(
     assert otb("subject", "export", LIBRARY, "--store", copied, "--out", export)[0] == 0
     assert len((export / "benchmark.jsonl").read_bytes().splitlines()) == after["counts"]["scored"]
     assert chosen not in (export / "benchmark.jsonl").read_text()
+
+
+def test_a_day_to_come_and_evidence_of_two_lines_are_refused(copied: Path, tmp_path: Path) -> None:
+    listed = tmp_path / "withdrawn.jsonl"
+    chosen = next(item["item_id"] for item in items(copied, LIBRARY) if item["bucket"] == "published")
+    for given, words in (
+        (("--reason", "needs_figure", "--evidence", "page 2", "--date", "2999-01-01"), "still to come"),
+        (("--reason", "needs_figure", "--evidence", "page 2\npage 3"), "one line"),
+    ):
+        status, _, error = withdraw(copied, chosen, listed, *given)
+        assert (status, words in error) == (2, True)
+    assert not listed.exists()
+
+
+def test_a_later_build_applies_the_list_that_an_earlier_one_was_given(
+    copied: Path, sample_ministry: Path, tmp_path: Path
+) -> None:
+    """Also the UI's own resources do; only `none` puts the item back, and a list that is gone stops the build."""
+    listed = tmp_path / "withdrawn.jsonl"
+    chosen = next(item["item_id"] for item in items(copied, LIBRARY) if item["bucket"] == "published")
+    assert withdraw(copied, chosen, listed)[0] == 0
+    build = ("build", "exam", "--source", sample_ministry, "--store", copied, "--delay", 0, "--json")
+
+    def scored() -> int:
+        return int(json.loads((copied / "datasets" / LIBRARY / "manifest.json").read_text())["counts"]["scored"])
+
+    whole = scored()
+    assert otb(*build, "--withdrawn", listed)[0] == 0
+    status, out, _ = otb(*build)
+    assert (status, scored()) == (0, whole - 1)
+    assert json.loads(out)["unchanged"] is True
+    assert json.loads(out)["applied_lists"] == {"withdrawn": "withdrawn.jsonl"}
+    resources = Configuration(store=str(copied)).resources()
+    assert list(resources["lists"].withdrawals()) == [chosen]
+    status, out, _ = otb("subject", "show", LIBRARY, "--store", copied, "--json")
+    assert (status, json.loads(out)["state"]) == (0, "published")
+
+    gone = listed.rename(tmp_path / "elsewhere.jsonl")
+    status, _, error = otb(*build)
+    assert (status, "configured and not there" in error) == (2, True)
+    gone.rename(listed)
+    assert otb(*build, "--withdrawn", "none")[0] == 0
+    assert scored() == whole
+    assert json.loads(otb(*build)[1])["applied_lists"] == {}
 
 
 def test_what_cannot_be_withdrawn_is_named_and_nothing_is_written(copied: Path, tmp_path: Path) -> None:
