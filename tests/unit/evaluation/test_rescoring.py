@@ -89,12 +89,12 @@ DAMAGED = (
     b"",
     b"\x1f\x8b",
     b"plain",
-    gzip.compress(b""),
-    gzip.compress(b"a-0123456789ab\n"),
-    gzip.compress(b"a-0123456789ab E\n"),
-    gzip.compress(b"a A\na B\n"),
-    gzip.compress(b"\xff A\n"),
-    gzip.compress(b"a A\n")[:-4],
+    gzip.compress(b"", mtime=0),
+    gzip.compress(b"a-0123456789ab\n", mtime=0),
+    gzip.compress(b"a-0123456789ab E\n", mtime=0),
+    gzip.compress(b"a A\na B\n", mtime=0),
+    gzip.compress(b"\xff A\n", mtime=0),
+    gzip.compress(b"a A\n", mtime=0)[:-4],
 )
 
 
