@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
+import gc
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from dagster._core.storage.defs_state.base import _current_storage
 
 from orchestration.build import Build
 from orchestration.definitions import Configuration
 from resources.store import Store
+
+
+@pytest.fixture(autouse=True)
+def no_instance_left_behind() -> Iterator[None]:
+    """A Dagster context that is collected late puts back the storage of an instance that is gone: none may be open."""
+    yield
+    gc.collect()
+    _current_storage.set(None)
 
 
 @pytest.fixture(scope="session")

@@ -160,20 +160,21 @@ class Life:
 
     def _scheduled(self, defs: dg.Definitions, name: str) -> list[dg.RunRequest]:
         schedule = defs.resolve_schedule_def(name)
-        context = dg.build_schedule_context(self.instance, resources=_needed(defs, schedule.required_resource_keys))
-        if name == "daily_index":  # a cron line and a job, no function
-            return list(schedule.evaluate_tick(context).run_requests or ())
-        found = schedule(context)
-        return found if isinstance(found, list) else []
+        needed = _needed(defs, schedule.required_resource_keys)
+        with dg.build_schedule_context(self.instance, resources=needed) as context:
+            if name == "daily_index":  # a cron line and a job, no function
+                return list(schedule.evaluate_tick(context).run_requests or ())
+            found = schedule(context)
+            return found if isinstance(found, list) else []
 
     def _sensed(self, defs: dg.Definitions, name: str) -> list[dg.RunRequest]:
         sensor = defs.resolve_sensor_def(name)
         needed = _needed(defs, sensor.required_resource_keys)
-        context = dg.build_sensor_context(self.instance, self.cursors.get(name), resources=needed)
-        found = sensor(context)
-        if not isinstance(found, dg.SensorResult):
-            self.cursors[name] = context.cursor
-            return []
+        with dg.build_sensor_context(self.instance, self.cursors.get(name), resources=needed) as context:
+            found = sensor(context)
+            if not isinstance(found, dg.SensorResult):
+                self.cursors[name] = context.cursor
+                return []
         self.cursors[name] = found.cursor
         for added in found.dynamic_partitions_requests or ():
             self.instance.add_dynamic_partitions(added.partitions_def_name, list(added.partition_keys))

@@ -25,8 +25,10 @@ def evaluate(
 ) -> tuple[list[dg.RunRequest], str | None]:
     """The requests of one look, and the cursor that it leaves."""
     resources = {"store": StoreResource(url=store.url), "target": PublicationResource(), "lists": ListSettings()}
-    with instance or dg.DagsterInstance.ephemeral() as used:
-        context = dg.build_sensor_context(used, cursor=cursor, resources=resources)
+    with (
+        instance or dg.DagsterInstance.ephemeral() as used,
+        dg.build_sensor_context(used, cursor=cursor, resources=resources) as context,
+    ):
         found = SENSORS[name](context)
         if isinstance(found, dg.SensorResult):
             return list(found.run_requests or ()), found.cursor
@@ -71,11 +73,11 @@ def test_changed_new_and_vanished_years_are_asked_for_once(store: Store) -> None
 
 def test_a_new_year_becomes_a_partition(store: Store) -> None:
     change_year(store, "113", "new")
-    with dg.DagsterInstance.ephemeral() as instance:
-        context = dg.build_sensor_context(
-            instance,
-            resources={"store": StoreResource(url=store.url), "target": PublicationResource(), "lists": ListSettings()},
-        )
+    resources = {"store": StoreResource(url=store.url), "target": PublicationResource(), "lists": ListSettings()}
+    with (
+        dg.DagsterInstance.ephemeral() as instance,
+        dg.build_sensor_context(instance, resources=resources) as context,
+    ):
         found = SENSORS["changed_years"](context)
     assert isinstance(found, dg.SensorResult)
     (request,) = found.dynamic_partitions_requests or ()
@@ -141,8 +143,10 @@ def test_the_monthly_round_asks_for_every_year(store: Store, tmp_path: Path) -> 
 
 def scheduled(name: str, store: Store) -> list[str | None]:
     (schedule,) = (each for each in schedules() if each.name == name)
-    with dg.instance_for_test() as instance:
-        context = dg.build_schedule_context(instance, resources={"store": StoreResource(url=store.url)})
+    with (
+        dg.instance_for_test() as instance,
+        dg.build_schedule_context(instance, resources={"store": StoreResource(url=store.url)}) as context,
+    ):
         found = schedule(context)
         asked = [request.partition_key for request in found] if isinstance(found, list) else []
         assert set(asked) <= set(instance.get_dynamic_partitions("exam_years"))
