@@ -156,7 +156,7 @@ def test_concurrency_is_kept_and_adapts(endpoint: ModelEndpoint) -> None:
     assert endpoint.stats()["most_at_once"] in (5, 6)  # the endpoint may count a reply that is still being sent
     endpoint.set(at_once=6)
     endpoint.forget()
-    replies, client = ask(at(endpoint, attempts=12), *bodies, rates=Rates(64))
+    replies, client = ask(at(endpoint, attempts=40), *bodies, rates=Rates(64))
     assert {reply.error for reply in replies} == {ErrorClass.NONE}
     assert client.gate.congested >= 1
     assert client.gate.limit < 16
