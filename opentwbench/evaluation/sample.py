@@ -70,6 +70,15 @@ def stem_sha256(question: str) -> str:
     return hashlib.sha256(question.encode()).hexdigest()
 
 
+STEM_DIGITS = 16
+"""Hex digits of sha256(stem) that volunteers send back. Source: facts on the published protocol ("qh")."""
+
+
+def stem_hash(question: str) -> str:
+    """The first 16 hex digits of sha256(stem), as volunteers' files name a question."""
+    return stem_sha256(question)[:STEM_DIGITS]
+
+
 def draw(
     items: Iterable[AskedItem], name: str, versions: Mapping[str, str] | None = None, per_subject: int = PER_SUBJECT
 ) -> Edition:

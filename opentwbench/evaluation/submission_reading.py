@@ -19,9 +19,7 @@ from opentwbench.dataset.contract import excerpt
 from opentwbench.dataset.files import parse_json, unique_keys
 from opentwbench.dataset.model import DatasetError
 from opentwbench.evaluation.extraction import LETTERS
-
-STEM_DIGITS = 16
-"""Hex digits of `qh`."""
+from opentwbench.evaluation.sample import STEM_DIGITS
 
 MAX_BYTES = 64 << 20
 """Largest file: 253,674 rows of the exact form are about 40 MB."""

@@ -29,12 +29,11 @@ from opentwbench.dataset.model import DatasetError
 from opentwbench.evaluation.model import AskedItem, Graded, Rate
 from opentwbench.evaluation.prompts import option_order, original_letter
 from opentwbench.evaluation.protocols import Protocol
-from opentwbench.evaluation.sample import stem_sha256
+from opentwbench.evaluation.sample import stem_hash
 from opentwbench.evaluation.scoring import rate
 from opentwbench.evaluation.submission_reading import (
     FORM_EXACT,
     FORM_PUBLISHED,
-    STEM_DIGITS,
     Provenance,
     Refusal,
     Row,
@@ -139,7 +138,7 @@ def judge(
     known = {item.item_id: item for item in items}
     by_stem: dict[str, list[AskedItem]] = {}
     for item in known.values():
-        by_stem.setdefault(stem_sha256(item.question)[:STEM_DIGITS], []).append(item)
+        by_stem.setdefault(stem_hash(item.question), []).append(item)
     _check_set(Counter(row.qh for row in rows), {qh: len(same) for qh, same in by_stem.items()})
     if form == FORM_EXACT:
         answers = _exact(rows, known, protocol)
@@ -175,7 +174,7 @@ def _exact(rows: Sequence[Row], known: Mapping[str, AskedItem], protocol: Protoc
     seen: set[str] = set()
     for row in rows:
         item = known.get(row.item_id or "")
-        if item is None or stem_sha256(item.question)[:STEM_DIGITS] != row.qh:
+        if item is None or stem_hash(item.question) != row.qh:
             raise SubmissionRefused(
                 Refusal.UNKNOWN_ITEMS, f"{excerpt(row.item_id)}: no item of this version with {row.qh}"
             )
@@ -203,7 +202,7 @@ def row_of(graded: Graded, question: str) -> dict[str, Any]:
     """
     strict, lenient = graded.readings["strict"].answer, graded.readings["lenient"].answer
     return {
-        "qh": stem_sha256(question)[:STEM_DIGITS],
+        "qh": stem_hash(question),
         "ok": lenient is not None and original_letter(lenient, graded.response.option_order) == graded.key,
         "boxp": strict is not None,
         "lenp": lenient is not None,

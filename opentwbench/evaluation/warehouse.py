@@ -30,11 +30,9 @@ from opentwbench.evaluation.journal import RUN_ID, DigestSet, identity_digest
 from opentwbench.evaluation.model import AskedItem, Graded, Response, RunRecord
 from opentwbench.evaluation.prompts import original_letter
 from opentwbench.evaluation.protocols import Protocol
+from opentwbench.evaluation.sample import stem_hash
 from opentwbench.evaluation.scoring import grade
 from opentwbench.exam.accounting import Accounting
-
-STEM_DIGITS = 16
-"""Hex digits of sha256(stem) that volunteers send back. Source: facts on the published protocol ("qh")."""
 
 BATCH_ROWS = 20_000
 """Rows held at a time while a table is written: about 20 MB of responses."""
@@ -229,11 +227,6 @@ SCHEMAS: Mapping[str, pa.Schema] = MappingProxyType(
 
 
 # -- rows -------------------------------------------------------------------------------------------------------------
-
-
-def stem_hash(question: str) -> str:
-    """The first 16 hex digits of sha256(stem), as volunteers' files name a question."""
-    return hashlib.sha256(question.encode()).hexdigest()[:STEM_DIGITS]
 
 
 def item_rows(items: Iterable[AskedItem]) -> Iterator[dict[str, Any]]:

@@ -7,7 +7,7 @@ How it differs on purpose: `questions` takes painted glyphs, builds lines from b
 numbers by dynamic programming and shares out pieces of lines; this module takes MuPDF's structured words, knows boxes
 only, takes the numbers in one greedy pass and asks of every single word which marker it belongs to. It sees no type
 size, no raised text and no figure, so letters and digits are compared, not blanks, signs or raised forms. Below the
-page's display list the two share nothing but the tables of glyphs.
+page's display list the two share nothing but the tables of glyphs and the names of the layouts.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from typing import NamedTuple
 
 from opentwbench.exam.glyphs import MARKERS, NUMBER_GLYPHS, map_private_use
 from opentwbench.exam.layout import Page
+from opentwbench.exam.markers import BRACKETED, LETTER_DOT, PICTURES
 from opentwbench.exam.model import LETTERS, Question
 from opentwbench.exam.painting import Word
 
@@ -49,8 +50,10 @@ _ANNOUNCES = re.compile(r"第\d{1,3}題?(?:[至到~～\-－—、]|及|和|與)�
 _DIGITS = re.compile(r"[0-9０-９]{1,3}")
 _TWICE = re.compile(r"([A-Za-z])\1+")
 _GLYPH = re.compile(f"[{''.join(MARKERS)}]")
-_LETTER_DOT = re.compile(r"^([A-EＡ-Ｅ])[.．]")
-_BRACKETED = re.compile(r"^[（(]([A-EＡ-Ｅ])[）)]")
+_TEXT_MARKERS = {
+    LETTER_DOT: re.compile(r"^([A-EＡ-Ｅ])[.．]"),
+    BRACKETED: re.compile(r"^[（(]([A-EＡ-Ｅ])[）)]"),
+}
 
 
 class _Word(NamedTuple):
@@ -147,7 +150,7 @@ def _comparable(text: str) -> str:
 def _content(page: Page, layout: str) -> list[_Row]:
     """The page's rows without running header and turn-over note, markers set apart."""
     words = [part for word in page.words for part in _parts(word, layout)]
-    if layout == "pictures":
+    if layout == PICTURES:
         words += [_Word(box.x0, box.y0, box.x1, box.y1, "", UNREAD) for box in page.images]
     rows = _rows(words, page)
     low = max(
@@ -161,7 +164,7 @@ def _content(page: Page, layout: str) -> list[_Row]:
 def _parts(word: Word, layout: str) -> Iterable[_Word]:
     """A word cut at its markers, the cuts placed by equal widths."""
     x0, y0, x1, y1, text = word[:5]
-    pattern = {"letter_dot": _LETTER_DOT, "bracketed": _BRACKETED}.get(layout)
+    pattern = _TEXT_MARKERS.get(layout)
     marker = pattern.match(text) if pattern else None
     if marker:
         letter = unicodedata.normalize("NFKC", marker[1])

@@ -19,8 +19,9 @@ from support.mart_rows import BOX, PATTERN, VERSION, Board, Tables, draw, fill, 
 
 from opentwbench.evaluation.mart import BUILD_DATABASE, Swapped, open_mart
 from opentwbench.evaluation.model import AskedItem, ErrorClass, Graded
+from opentwbench.evaluation.sample import stem_hash
 from opentwbench.evaluation.scoring import grade
-from opentwbench.evaluation.warehouse import Grading, graded_rows, item_rows, stem_hash, write_table
+from opentwbench.evaluation.warehouse import Grading, graded_rows, item_rows, write_table
 from resources.warehouse import Warehouse
 
 NATIVE, PLANTED, SCRIPTED = "exam_sample", "exam", "rag"

@@ -15,6 +15,7 @@ from opentwbench.dataset.publication import Verdict
 from opentwbench.evaluation.extraction import GRADED
 from opentwbench.evaluation.model import ErrorClass, Outcome, RunRecord
 from opentwbench.evaluation.protocols import BOX, PATTERN
+from opentwbench.evaluation.sample import stem_hash
 from opentwbench.evaluation.scoring import grade
 from opentwbench.evaluation.warehouse import (
     SCHEMAS,
@@ -33,7 +34,6 @@ from opentwbench.evaluation.warehouse import (
     read_table,
     response_row,
     run_row,
-    stem_hash,
     table_path,
     version_rows,
     withdrawal_row,
