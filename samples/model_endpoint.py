@@ -467,7 +467,9 @@ def _environment() -> dict[str, str]:
 async def serve(endpoint: Endpoint, port: int, tls: ssl.SSLContext | None, *, until_closed: bool) -> None:
     """Serve on 127.0.0.1 until interrupted, or until standard input ends; prints the base URL first."""
     # The low-level server: routing would cost a third of every request.
-    runner = web.ServerRunner(web.Server(endpoint.handle), access_log=None, handle_signals=True)
+    # A client that gave up is no longer waited for: else its request would count as under way for as long as it sleeps.
+    server = web.Server(endpoint.handle, handler_cancellation=True)
+    runner = web.ServerRunner(server, access_log=None, handle_signals=True)
     await runner.setup()
     site = web.TCPSite(runner, "127.0.0.1", port, ssl_context=tls, backlog=1024, shutdown_timeout=0.1)
     await site.start()
