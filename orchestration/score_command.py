@@ -132,6 +132,8 @@ def _print(record: RunRecord, summary: Summary, found: Rescored | None, console:
         changed = ("", "") if not move else (str(move.gained), str(move.lost))
         table.add_row(name, _share(move.before) if move else "", _share(of.micro), points, *changed)
     console.print(table)
+    if summary.left_out:
+        console.print(f"{summary.left_out:,} responses to items outside the set are in no figure")
     console.print("gained and lost: replies that became right and that no longer are, to items of both versions")
     if found is None:
         console.print("the keys of the earlier score were not kept; from now on they are, and items can be named")

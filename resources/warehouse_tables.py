@@ -142,10 +142,10 @@ def grade_run(places: Places, warehouse: Warehouse, folder: Path) -> tables.Grad
     rows = tables.graded_rows(read_responses(folder), places.roster, grading, places.aliases)
     tables.write_table(warehouse.raw, tables.RESPONSES, rows, record.run_id)
     keep_grading(warehouse, grading)
-    answered = (response.item_id for response in read_responses(folder))
+    answered = (places.aliases.get(each.item_id, each.item_id) for each in read_responses(folder))
     scored = frozenset(name for name in answered if name in places.roster and name not in places.withdrawn)
     if scored:
-        write_scores(folder, record, version, "scored", score(folder, places.scored_roster(scored)))
+        write_scores(folder, record, version, "scored", score(folder, places.scored_roster(scored), places.aliases))
     return grading
 
 

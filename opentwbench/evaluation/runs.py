@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from opentwbench.dataset.atomic import write_file
@@ -24,13 +25,15 @@ from opentwbench.evaluation.journal import RUN_ID, JournalError, read_responses
 from opentwbench.evaluation.model import AskedItem, Graded, Response, RunRecord
 from opentwbench.evaluation.protocols import Protocol
 from opentwbench.evaluation.runner import Plan
-from opentwbench.evaluation.scoring import Scorer, Summary, grade, summarise, to_json
+from opentwbench.evaluation.scoring import Scorer, Summary, grade, to_json
 
 BENCHMARKS = ("exam", "exam_sample", "formosa", "rag")
 PRECISIONS = ("native", "quantised", "unknown")
 
 FIXED_FIELDS = frozenset(("model", "messages", "stream", "n"))
 """Request fields that nobody may add: the run sets them, or reads one whole reply a request."""
+
+NO_ALIASES: Mapping[str, str] = MappingProxyType({})
 
 MAX_MODEL = 200
 """Most characters of a model's name."""
@@ -125,28 +128,43 @@ def _derived_id(wish: Wish, protocol: Protocol, items: ItemSet, n_items: int, re
 
 
 def graded(folder: Path, items: Mapping[str, AskedItem]) -> Iterator[Graded]:
-    """The responses of a run to items of the set, judged by the keys of that set; a stream."""
+    """The responses of a run to items of the set, judged by the keys of that set; a stream. Others are passed over.
+
+    For what needs judged responses themselves; `score` counts what is passed over.
+    """
     for response in read_responses(folder):
         item = items.get(response.item_id)
         if item is not None:
             yield grade(response, item.key)
 
 
-def score(folder: Path, items: Mapping[str, AskedItem]) -> Summary:
-    """The scores of a run folder over a set of items."""
-    return summarise(graded(folder, items), items)
+def score(folder: Path, items: Mapping[str, AskedItem], aliases: Mapping[str, str] = NO_ALIASES) -> Summary:
+    """The scores of a run folder over a set of items; a response to any other item is counted as left out.
+
+    `aliases`: an item id of an earlier version -> its id now (manifest.json of the data set).
+    """
+    scorer, watch = scoring_watch(items, aliases)
+    for response in read_responses(folder):
+        watch(response)
+    return scorer.summary()
 
 
-def scoring_watch(items: Mapping[str, AskedItem]) -> tuple[Scorer, Callable[[Response], None]]:
-    """A scorer, and the `watch` of `runner.run` that feeds it: the score is ready when the last reply is.
+def scoring_watch(
+    items: Mapping[str, AskedItem], aliases: Mapping[str, str] = NO_ALIASES
+) -> tuple[Scorer, Callable[[Response], None]]:
+    """A scorer and the `watch` of a run that feeds it: the score is ready when the last reply is.
 
     It equals `score` of the folder when nothing stopped the run; after a stop the folder has to be scored.
     """
     scorer = Scorer(items)
 
     def watch(response: Response) -> None:
+        if response.item_id in aliases:
+            response = replace(response, item_id=aliases[response.item_id])
         item = items.get(response.item_id)
-        if item is not None:
+        if item is None:
+            scorer.leave_out()  # it has no key to be judged by
+        else:
             scorer.add(grade(response, item.key))
 
     return scorer, watch

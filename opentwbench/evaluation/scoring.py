@@ -247,7 +247,7 @@ class Scorer:
         response = graded.response
         item = self._items.get(response.item_id)
         if item is None:
-            self._left_out += 1
+            self.leave_out()
             return
         if not self._seen.add(identity_digest(response.repeat, response.item_id, "")):
             self._doubled += 1
@@ -267,6 +267,10 @@ class Scorer:
             self._rules[method][reading.rule] += 1
             tally.parsed[method] += reading.answer is not None
             tally.correct[method] += graded.outcomes[method] is Outcome.CORRECT
+
+    def leave_out(self) -> None:
+        """Count a response to an item outside the set, which no key of the set can judge."""
+        self._left_out += 1
 
     def summary(self) -> Summary:
         """What was counted so far."""

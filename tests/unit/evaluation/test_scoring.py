@@ -6,14 +6,17 @@ import json
 import math
 from collections.abc import Iterable
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.evaluation import boxed, make_item, make_response
 
+from opentwbench.evaluation.journal import Journal
 from opentwbench.evaluation.model import AskedItem, ErrorClass, Graded, Outcome, Response
 from opentwbench.evaluation.protocols import PATTERN
+from opentwbench.evaluation.runs import score as score_folder
 from opentwbench.evaluation.scoring import ScoringError, grade, rate, summarise, to_json
 
 ITEM = make_item(2)  # key C
@@ -250,3 +253,17 @@ def test_a_rate_lies_in_its_interval(n: int, data: st.DataObject, repeats: int) 
     hits = data.draw(st.integers(0, n))
     found = rate(hits, n, repeats)
     assert 0 <= found.low <= (found.value or 0) <= found.high <= 1
+
+
+def test_a_run_folder_says_how_many_responses_have_no_item(tmp_path: Path) -> None:
+    items = {item.item_id: item for item in (make_item(n) for n in range(6))}
+    folder = tmp_path / "run"
+    with Journal(folder) as journal:
+        journal.append_all(make_response(item, boxed(item, item.key)) for item in items.values())
+    assert score_folder(folder, items).left_out == 0
+    few = {name: items[name] for name in list(items)[:4]}
+    found = score_folder(folder, few)
+    assert (found.left_out, found.replies, found.methods["strict"].micro.hits) == (2, 4, 4)
+    renamed = replace(items[list(items)[5]], item_id="of-now")
+    found = score_folder(folder, {**few, "of-now": renamed}, {list(items)[5]: "of-now"})
+    assert (found.left_out, found.replies, found.methods["strict"].micro.hits) == (1, 5, 5)
