@@ -13,7 +13,7 @@ from opentwbench.evaluation.journal import read_responses, read_run
 from opentwbench.evaluation.warehouse import SCHEMAS, raw_digests
 from opentwbench.exam.tables import table
 from resources.models import ModelsResource, WarehouseResource
-from resources.partitions import models
+from resources.partitions import model_of, models
 from resources.settings import StoreResource
 from resources.warehouse_tables import Places, grade_run, ungraded_runs, write_tables
 
@@ -25,11 +25,9 @@ def model_responses(
     context: dg.AssetExecutionContext, store: StoreResource, endpoints: ModelsResource
 ) -> dg.MaterializeResult:
     """A model's stored responses. With an endpoint configured, what is missing of its run is asked first."""
-    places = Places(store.open())
-    asked = endpoints.ask(context.partition_key, places)
-    runs = [
-        (read_run(folder), sum(1 for _ in read_responses(folder))) for folder in places.runs_of(context.partition_key)
-    ]
+    places, model = Places(store.open()), model_of(context.partition_key)
+    asked = endpoints.ask(model, places)
+    runs = [(read_run(folder), sum(1 for _ in read_responses(folder))) for folder in places.runs_of(model)]
     shown = [(run.run_id, run.benchmark, run.protocol_id, run.dataset_version, count) for run, count in runs]
     head = ("run", "benchmark", "protocol", "data set", "responses")
     return dg.MaterializeResult(
@@ -52,7 +50,7 @@ def model_scores(
     """A model's responses graded by the keys that are published now, and its scores. No model is asked."""
     place = store.open()
     places, house = Places(place), warehouse.open(place)
-    graded = [grade_run(places, house, folder) for folder in places.runs_of(context.partition_key)]
+    graded = [grade_run(places, house, folder) for folder in places.runs_of(model_of(context.partition_key))]
     lines = [(each.run_id, each.graded_version, each.graded, each.ungraded, each.doubled) for each in graded]
     return dg.MaterializeResult(
         data_version=dg.DataVersion(_digest(str(line) for line in lines)),

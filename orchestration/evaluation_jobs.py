@@ -12,7 +12,7 @@ import dagster as dg
 from opentwbench.evaluation.journal import read_run
 from opentwbench.exam.digests import compare
 from resources.models import WarehouseResource
-from resources.partitions import models
+from resources.partitions import models, partition_of
 from resources.settings import StoreResource
 from resources.warehouse import Warehouse
 from resources.warehouse_tables import Places, run_digests
@@ -45,7 +45,7 @@ def new_responses(context: dg.SensorEvaluationContext, store: StoreResource) -> 
     touched = sorted(set(_changed(context.cursor, now)) & now.keys())
     if not touched:
         return dg.SkipReason("no run has new responses")
-    names = sorted({read_run(places.runs / run_id).model for run_id in touched})
+    names = sorted({partition_of(read_run(places.runs / run_id).model) for run_id in touched})
     return dg.SensorResult(
         run_requests=[dg.RunRequest(partition_key=name) for name in names],
         dynamic_partitions_requests=[models.build_add_request(names)],

@@ -1,9 +1,12 @@
-"""Partitions of the exam track, shared by assets and checks.
+"""Partitions of the tracks, shared by assets and checks.
 
 They stand here and not in `orchestration` because assets and checks need them and may not import what is above them.
 """
 
 from __future__ import annotations
+
+import re
+from urllib.parse import quote, unquote
 
 import dagster as dg
 
@@ -16,4 +19,31 @@ exam_years = dg.DynamicPartitionsDefinition(name="exam_years")
 """One partition a sitting year (ROC, as text). A new year in the index adds one."""
 
 models = dg.DynamicPartitionsDefinition(name="models")
-"""One partition a model that has a run, by the model's name. The sensor `new_responses` adds them."""
+"""One partition a model that has a run, by `partition_of` its name. The sensor `new_responses` adds them."""
+
+_REFUSED = re.compile(r"%|\.{3,}|[^%.]")
+"""What may need another spelling: Dagster refuses '...' (its range separator) and control characters in a key."""
+
+
+def partition_of(model: str) -> str:
+    """The partition key of a model: its name, with '...', '%' and what does not print percent-encoded.
+
+    A name is whatever the endpoint calls the model, so it is spelt another way instead of being refused, and
+    `model_of` gives it back unchanged. Source: dagster._core.definitions.partitions.utils.base,
+    INVALID_PARTITION_SUBSTRINGS (1.13).
+    """
+    return _REFUSED.sub(lambda found: found[0] if _keeps(found[0]) else _encoded(found[0]), model)
+
+
+def model_of(partition: str) -> str:
+    """The model of a partition key that `partition_of` made."""
+    return unquote(partition, errors="surrogatepass")
+
+
+def _keeps(part: str) -> bool:
+    return part.isprintable() and part[0] not in "%."
+
+
+def _encoded(part: str) -> str:
+    # quote leaves a full stop alone, and here the full stops are what is refused.
+    return "".join("%2E" if char == "." else quote(char, safe="", errors="surrogatepass") for char in part)

@@ -25,7 +25,7 @@ from opentwbench.dataset.atomic import write_file
 from opentwbench.dataset.contract import excerpt
 from opentwbench.dataset.files import json_line, parse_json
 from opentwbench.dataset.manifest import json_bytes
-from opentwbench.evaluation.model import ErrorClass, Response, RunRecord
+from opentwbench.evaluation.model import MAX_MODEL, ErrorClass, Response, RunRecord
 from opentwbench.evaluation.protocols import Protocol
 
 RUN_NAME = "run.json"
@@ -335,12 +335,28 @@ def read_run(folder: Path) -> RunRecord:
     """What run.json says; raises JournalError naming what is wrong with it."""
     path = folder / RUN_NAME
     try:
-        record = parse_json(path.read_text(encoding="utf-8"), path.name)
-        return RunRecord(**record)
+        record = RunRecord(**parse_json(path.read_text(encoding="utf-8"), path.name))
+        _check_types(record)
+        return record
     except OSError as error:
         raise JournalError(f"{path}: {error.strerror}") from None
     except (TypeError, ValueError) as error:
         raise JournalError(f"{path}: {excerpt(str(error), 200)}") from None
+
+
+def _check_types(record: RunRecord) -> None:
+    """Raise ValueError naming the first field of another type; a run may come from elsewhere."""
+    for name, value in asdict(record).items():
+        if name in ("n_items", "repeats"):
+            fits = type(value) is int and value >= 0
+        elif name == "extra":
+            fits = isinstance(value, dict) and all(isinstance(text, str) for text in value.values())
+        else:
+            fits = isinstance(value, str)
+        if not fits:
+            raise ValueError(f"{name} is of another type: {excerpt(value)}")
+    if not 0 < len(record.model) <= MAX_MODEL:
+        raise ValueError(f"model is no name of 1 to {MAX_MODEL} characters")
 
 
 def read_protocol(folder: Path) -> Protocol:

@@ -11,6 +11,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+MAX_MODEL = 200
+"""Most characters of a model's name."""
+
 
 class ErrorClass(StrEnum):
     """Why no usable reply came back. Closed; '' is a reply. None of these is a wrong answer."""

@@ -22,7 +22,7 @@ from opentwbench.dataset.contract import OPTION_COLUMNS, excerpt
 from opentwbench.dataset.manifest import json_bytes
 from opentwbench.evaluation.items import ItemSet, Roster
 from opentwbench.evaluation.journal import RUN_ID, JournalError, read_responses
-from opentwbench.evaluation.model import AskedItem, Graded, Response, RunRecord
+from opentwbench.evaluation.model import MAX_MODEL, AskedItem, Graded, Response, RunRecord
 from opentwbench.evaluation.protocols import Protocol
 from opentwbench.evaluation.runner import Plan
 from opentwbench.evaluation.scoring import Scorer, Summary, grade, to_json
@@ -34,9 +34,6 @@ FIXED_FIELDS = frozenset(("model", "messages", "stream", "n"))
 """Request fields that nobody may add: the run sets them, or reads one whole reply a request."""
 
 NO_ALIASES: Mapping[str, str] = MappingProxyType({})
-
-MAX_MODEL = 200
-"""Most characters of a model's name."""
 
 
 class RunError(ValueError):

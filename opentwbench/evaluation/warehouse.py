@@ -221,6 +221,35 @@ SCHEMAS: Mapping[str, pa.Schema] = MappingProxyType(
             ]
         ),
         "model_annotations": pa.schema([_text("model"), _text("annotation"), _text("note")]),
+        # What the public board shows beside figures; rows: board_rows.py.
+        "item_texts": pa.schema(
+            [
+                _text("dataset"),
+                _text("item_id"),
+                _text("question"),
+                *(_text(f"option_{letter}") for letter in "abcd"),
+                _word("key"),
+                *(_text(name, null=True) for name in ("exam_name", "exam_level", "subject_group", "paper_id")),
+                *(_text(name, null=True) for name in ("article", "article_url")),
+                *(_count(name, null=True) for name in ("year_roc", "q_no", "n_source_papers")),
+            ]
+        ),
+        "model_cards": pa.schema(
+            [
+                _text("model"),
+                _flag("is_sample"),
+                *(_text(name, null=True) for name in ("family", "developer", "licence", "released")),
+                *(_number(name, null=True) for name in ("parameters_b", "active_parameters_b")),
+                *(_flag(name, null=True) for name in ("open_weights", "taiwan_tuned")),
+            ]
+        ),
+        "submission_provenance": pa.schema([_text("submission_id"), _text("field"), _text("value")]),
+        "run_scores": pa.schema(
+            [_text("run_id"), _text("dataset_version"), _text("item_set"), _count("n"), _count("hits")]
+        ),
+        "removed_items": pa.schema(
+            [_text("dataset"), _text("item_id"), _text("last_version"), _text("reason"), _text("detail")]
+        ),
     }
 )
 """Raw table -> schema. Field order is column order; a field that is not nullable never holds null."""

@@ -14,6 +14,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -65,6 +66,8 @@ SHIFT = 0.6
 SMALL = 0.86
 """A span below this share of its line's size is raised or lowered text, not a line of its own."""
 
+
+_CODE_AND_GLYPH = itemgetter(0, 1)
 
 Glyph = tuple[str, int, int]
 """(font, code point, glyph number in the font)."""
@@ -224,35 +227,38 @@ def _painted(runs: Iterable[dict[str, Any]]) -> tuple[list[Span], frozenset[Glyp
     glyphs is read rather than MuPDF's structured text: that one follows /ActualText, which in 111130/601/0101 names
     other words than those painted, loses some and doubles others.
     """
-    spans: list[Span] = []
-    drawn: dict[str, set[tuple[int, int]]] = {}
     codes: list[int] = []
+    heads: list[tuple[float, float, float, float, float, str]] = []
+    starts: list[int] = []
+    ends: list[float] = []
+    drawn: dict[str, set[tuple[int, int]]] = {}
     font, size = "", 0.0
-    left = top = bottom = base = gap = 0.0
-    right = -math.inf  # nothing stands before the next character
-
-    def close() -> None:
-        if codes:
-            text = "".join([chr(code) if code > 0 else UNKNOWN for code in codes])
-            spans.append(Span(left, top, right, bottom, base, size, font, map_symbol_font(text, font)))
-            codes.clear()
-
+    right = gap = 0.0
+    base = math.inf  # no span is open, so that the next character opens one
     for run in runs:
         if run["dir"][0] < 0.99 or run["type"] == INVISIBLE or run["opacity"] == 0:
             continue  # turned text is a stamp in the margin or a figure's label; invisible text is nothing to read
         if run["font"] != font or run["size"] != size:
-            close()
-            font, size, right = run["font"], run["size"], -math.inf
+            font, size, base = run["font"], run["size"], math.inf
             gap = PEN_GAP * size
-        for code, _, origin, box in run["chars"]:
-            if not (-gap < box[0] - right < gap and -0.5 <= origin[1] - base <= 0.5):
-                close()
-                left, top, _, bottom = box
-                base = origin[1]
+        chars = run["chars"]
+        for code, _, (_, y), (x0, y0, x1, y1) in chars:
+            if not (-gap < x0 - right < gap and -0.5 <= y - base <= 0.5):
+                heads.append((x0, y0, y1, y, size, font))
+                starts.append(len(codes))
+                ends.append(right)
+                base = y
             codes.append(code)
-            right = box[2]
-        drawn.setdefault(font, set()).update([char[:2] for char in run["chars"]])
-    close()
+            right = x1
+        drawn.setdefault(font, set()).update(map(_CODE_AND_GLYPH, chars))
+    text = "".join([chr(code) if code > 0 else UNKNOWN for code in codes])
+    # The end that was noted where a span opened is that of the span before it.
+    spans = [
+        Span(x0, y0, x1, y1, base, size, font, map_symbol_font(text[start:end], font))
+        for (x0, y0, y1, base, size, font), x1, start, end in zip(
+            heads, [*ends[1:], right], starts, [*starts[1:], len(codes)], strict=True
+        )
+    ]
     wide = ((font, code, glyph) for font, pairs in drawn.items() for code, glyph in pairs if code >= FIRST_WIDE)
     return spans, frozenset(wide)
 

@@ -7,7 +7,7 @@ import json
 import shutil
 import subprocess
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +28,7 @@ from orchestration.definitions import Configuration, build_defs
 from orchestration.evaluation_jobs import new_responses, new_scores
 from orchestration.mart_command import app
 from resources.models import ModelsResource, WarehouseResource
+from resources.partitions import model_of, partition_of
 from resources.settings import StoreResource
 from resources.store import Store
 from resources.warehouse import manifest_path, prepare_manifest, warehouse_of
@@ -244,6 +245,33 @@ def test_sensors_ask_once_for_what_changed(with_run: Runs) -> None:
             assert [request.partition_key for request in asked.run_requests or ()] == [key]
             with dg.build_sensor_context(instance=instance, resources=resources, cursor=asked.cursor) as context:
                 assert isinstance(sensor(context), dg.SkipReason)
+
+
+ODD_NAMES = ("maker/a...b", "...", "a%2E%2E%2Eb", "模型 [1], \"two\" | 三", "with\ttab", "\u202eodd", "x" * 200)
+
+
+def test_a_model_of_any_name_is_a_partition_and_is_scored(with_run: Runs, tmp_path: Path) -> None:
+    store = Path(shutil.copytree(with_run.store, tmp_path / "store"))
+    for n, name in enumerate(ODD_NAMES):
+        record = replace(with_run.record, run_id=f"odd-{n}", model=name, started=f"2026-11-{n + 1:02d}")
+        write_run(store / "runs" / record.run_id, record, BOX)
+        with Journal(store / "runs" / record.run_id) as journal:
+            journal.append(replace(reply(with_run.items[0], right=True, run_id=record.run_id), model=name))
+    configuration = Configuration(store=str(store))
+    defs = build_defs(configuration)
+    with (
+        dg.DagsterInstance.ephemeral() as instance,
+        dg.build_sensor_context(instance=instance, definitions=defs, resources=configuration.resources()) as context,
+    ):
+        # As the daemon does it: requests for partitions that this very tick adds are resolved.
+        asked = defs.resolve_sensor_def("new_responses").evaluate_tick(context)
+        keys = [request.partition_key for request in asked.run_requests or ()]
+        assert [model_of(str(key)) for key in keys] == sorted([*ODD_NAMES, MODEL], key=partition_of)
+        assert [list(each.partition_keys) for each in asked.dynamic_partitions_requests or ()] == [keys]
+    for n, name in enumerate(ODD_NAMES):
+        result = materialize(store, ["model_responses", "model_scores"], partition_of(name))
+        assert (shown(result, "model_responses")["runs"], shown(result, "model_scores")["graded"]) == (1, 1), name
+        assert list((store / "runs" / f"odd-{n}" / "scores").glob("*.json"))
 
 
 def test_a_corrected_key_means_new_grades_and_no_request(with_run: Runs, tmp_path: Path) -> None:
