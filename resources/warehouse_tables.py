@@ -37,6 +37,7 @@ from opentwbench.exam.accounting import Accounting
 from opentwbench.exam.items import NO_SUBJECT
 from opentwbench.exam.subjects import REGISTRY as SUBJECTS
 from resources import board_tables
+from resources.apparatus import study_rows
 from resources.exam_products import verdicts
 from resources.store import Store, StoreError
 from resources.warehouse import Warehouse
@@ -216,9 +217,8 @@ def write_tables(places: Places, warehouse: Warehouse) -> dict[str, tables.Writt
         "key_figures": _keys(places.store),
         "check_results": _checks(places.store),
         "model_annotations": _annotations(places.store),
-        **board_tables.tables(
-            places.store, warehouse.raw, places.published, places.run_folders(), places.submissions
-        ),
+        "apparatus_studies": study_rows(places.store),
+        **board_tables.tables(places.store, warehouse.raw, places.published, places.run_folders(), places.submissions),
     }
     written = {name: tables.write_table(warehouse.raw, name, rows) for name, rows in made.items()}
     drop_vanished(places, warehouse)

@@ -221,6 +221,8 @@ SCHEMAS: Mapping[str, pa.Schema] = MappingProxyType(
             ]
         ),
         "model_annotations": pa.schema([_text("model"), _text("annotation"), _text("note")]),
+        # One row an apparatus study: its result as JSON (opentwbench/apparatus/result.py).
+        "apparatus_studies": pa.schema([_text("study_id"), _text("payload")]),
         # What the public board shows beside figures; rows: board_rows.py.
         "item_texts": pa.schema(
             [
