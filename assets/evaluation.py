@@ -17,6 +17,9 @@ from resources.partitions import model_of, models
 from resources.settings import StoreResource
 from resources.warehouse_tables import Places, grade_run, ungraded_runs, write_tables
 
+TABLES = sorted(SCHEMAS.keys() - {"apparatus_studies"})
+"""The raw tables of this step. Studies read them, so their own table is written in a later step (assets/apparatus.py)."""
+
 PUBLISHED = dg.AssetDep("subject_publication", partition_mapping=dg.AllPartitionMapping())
 
 
@@ -68,8 +71,7 @@ def model_scores(
 @dg.multi_asset(
     group_name="evaluation",
     specs=[
-        dg.AssetSpec(dg.AssetKey(["raw", name]), deps=[model_scores, PUBLISHED], kinds={"parquet"})
-        for name in sorted(SCHEMAS)
+        dg.AssetSpec(dg.AssetKey(["raw", name]), deps=[model_scores, PUBLISHED], kinds={"parquet"}) for name in TABLES
     ],
 )
 def raw_tables(store: StoreResource, warehouse: WarehouseResource):  # type: ignore[no-untyped-def]
@@ -80,7 +82,7 @@ def raw_tables(store: StoreResource, warehouse: WarehouseResource):  # type: ign
     written = write_tables(places, house)
     waiting = ungraded_runs(places, house)
     digests = raw_digests(house.raw)
-    for name in sorted(SCHEMAS):
+    for name in TABLES:
         own = [digest for file, digest in digests.items() if file.split("/")[0].removesuffix(".parquet") == name]
         rows = {"rows": written[name].rows} if name in written else {"files": len(own), "ungraded_runs": len(waiting)}
         yield dg.MaterializeResult(

@@ -98,6 +98,12 @@ def _mart(app: typer.Typer) -> None:
     app.add_typer(mart_command.app, name="mart")
 
 
+def _apparatus(app: typer.Typer) -> None:
+    from orchestration import apparatus_command
+
+    app.add_typer(apparatus_command.app, name="apparatus")
+
+
 def _extract(app: typer.Typer) -> None:
     from orchestration import extract_command
 
@@ -128,6 +134,7 @@ COMMANDS: dict[str, Command] = {
         _rescore,
     ),
     "mart": Command("Build the mart that analysts open, or look at it.", _mart),
+    "apparatus": Command("Conduct the apparatus studies over stored responses, or look at one.", _apparatus),
     "extract": Command(
         "Read replies from standard input and print the letter that the method reads in each.",
         _extract,

@@ -12,6 +12,7 @@ import os
 
 import dagster as dg
 
+import assets.apparatus
 import assets.evaluation
 import assets.exam
 import assets.publication
@@ -24,7 +25,7 @@ from orchestration.sensors import sensors
 
 __all__ = ["Configuration", "build_defs", "defs", "from_environment"]
 
-ASSETS = (*assets.exam.ASSETS, *assets.publication.ASSETS, *assets.evaluation.ASSETS)
+ASSETS = (*assets.exam.ASSETS, *assets.publication.ASSETS, *assets.evaluation.ASSETS, *assets.apparatus.ASSETS)
 CHECKS = (*checks.exam.SUBJECT_CHECKS, *checks.exam.RELEASE_CHECKS)
 
 

@@ -27,8 +27,8 @@ scores_job = dg.define_asset_job(
 
 tables_job = dg.define_asset_job(
     "tables_job",
-    selection=dg.AssetSelection.key_prefixes(["raw"]),
-    description="Everything that the mart is built from, as Parquet tables.",
+    selection=dg.AssetSelection.key_prefixes(["raw"]) | dg.AssetSelection.groups("apparatus"),
+    description="Everything that the mart is built from, as Parquet tables, and the apparatus studies over them.",
 )
 
 

@@ -128,6 +128,10 @@ class Store:
         """What people found disagreements of keys to be: one line each, only added to."""
         return "release/key_attributions.jsonl"
 
+    def study(self, study_id: str) -> str:
+        """The result of one apparatus study."""
+        return f"apparatus/{_name(study_id)}.json"
+
     # -- reading ----------------------------------------------------------------------------------------------------
 
     def exists(self, path: str) -> bool:

@@ -1,7 +1,7 @@
 """The second key reader: rows of words, answers counted off against labels from left to right.
 
 What belongs here: an independent reading of the cells and the remark, and its comparison with the first reader's sheet.
-What does not: columns, pitches, header fields (`keys`). Nothing below `open_pdf` is shared with `keys`.
+What does not: columns, pitches, header fields (`keys`). Nothing but the pages' structured text is shared with `keys`.
 
 How it differs on purpose: `keys` takes characters and pairs each cell with the label above it by horizontal distance;
 this module takes words, never looks at a column, and gives the k-th word of an answer row to the k-th label of the row
@@ -13,14 +13,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pymupdf
 
-from opentwbench.exam.layout import open_pdf
+from opentwbench.exam.layout import read_key_pages
 from opentwbench.exam.model import KeySheet, PaperRejected, RejectionReason
 
 ROW_SLACK = 0.5
@@ -53,14 +51,15 @@ class _Row:
         return "".join(self.words)
 
 
-def read_rows(path: Path, document: Any = None) -> RowReading:
-    """Read one key PDF by rows; `document` as in `keys.read_key`.
+def read_rows(path: Path, pages: Sequence[pymupdf.TextPage] = ()) -> RowReading:
+    """Read one key PDF by rows; `pages` as in `keys.read_key`.
 
     Raises `PaperRejected` (key_incomplete) for a row that cannot be counted off.
     """
     try:
-        with nullcontext(document) if document else open_pdf(path) as opened:
-            rows = [row for number, page in enumerate(opened, start=1) for row in _rows(page, number)]
+        rows = [
+            row for number, page in enumerate(pages or read_key_pages(path), start=1) for row in _rows(page, number)
+        ]
         return RowReading(_count_off(rows), _remark(rows))
     except PaperRejected as rejection:
         raise PaperRejected(
@@ -90,12 +89,9 @@ def _bare(text: str) -> str:
     return _DELIMITERS.sub("", text)
 
 
-def _rows(page: pymupdf.Page, number: int) -> list[_Row]:
+def _rows(page: pymupdf.TextPage, number: int) -> list[_Row]:
     """Words of a page in rows by the height of their middle."""
-    try:
-        words = page.get_text("words", flags=pymupdf.TEXTFLAGS_WORDS | pymupdf.TEXT_IGNORE_ACTUALTEXT)
-    except (RuntimeError, ValueError) as error:
-        raise PaperRejected(RejectionReason.NOT_A_PDF, f"cannot be read ({error})", page=number) from error
+    words = page.extractWORDS()
     words.sort(key=lambda word: word[1] + word[3])
     grouped: list[list[tuple[float, float, float, float, str]]] = []
     for x0, y0, x1, y1, text, *_ in words:

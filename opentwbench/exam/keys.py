@@ -12,23 +12,20 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import nullcontext
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
+from operator import attrgetter
 from pathlib import Path
 from statistics import fmean
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pymupdf
 
 from opentwbench.exam.glyphs import half_width, map_private_use
-from opentwbench.exam.layout import open_pdf
+from opentwbench.exam.layout import read_key_pages
 from opentwbench.exam.model import LETTERS, Declared, KeySheet, PaperRejected, RejectionReason
-
-MAX_KEY_PAGES = 12
-"""Most pages of a key. Real ones have one; a grid of 100 cells a page never needs more."""
 
 MAX_KEY_CHARACTERS = 60_000
 """Most characters of a key over all pages. Real ones hold at most about 1,500."""
@@ -122,8 +119,8 @@ class _Parts:
     remark: list[_Line]
 
 
-def read_key(path: Path, document: Any = None) -> KeySheet:
-    """Read one key PDF; `document` is the file as `open_pdf` opened it, where both readers look at it.
+def read_key(path: Path, pages: Sequence[pymupdf.TextPage] = ()) -> KeySheet:
+    """Read one key PDF; `pages` are its pages as `read_key_pages` gives them, where both readers look at them.
 
     Raises `PaperRejected`: not_a_pdf, encrypted, too_large, no_text_layer for the file itself; key_incomplete, with
     page and question, when the labels are not 1..M, the filled cells are not exactly 1..N, a cell pairs with no label
@@ -132,8 +129,7 @@ def read_key(path: Path, document: Any = None) -> KeySheet:
     because the ministry has misprinted them (hazard 4).
     """
     try:
-        with nullcontext(document) if document else open_pdf(path) as opened:
-            parts = _cut(_lines(_characters(opened)))
+        parts = _cut(_lines(_characters(pages or read_key_pages(path))))
         cells = _cells(parts.bands)
         header = _header(parts.header)
         return KeySheet(
@@ -154,12 +150,10 @@ def read_key(path: Path, document: Any = None) -> KeySheet:
 # ---------------------------------------------------------------- characters and lines
 
 
-def _characters(document: Any) -> list[_Char]:
+def _characters(pages: Sequence[pymupdf.TextPage]) -> list[_Char]:
     found: list[_Char] = []
-    if document.page_count > MAX_KEY_PAGES:
-        raise PaperRejected(RejectionReason.TOO_LARGE, f"{document.page_count} pages, at most {MAX_KEY_PAGES}")
-    for number, page in enumerate(document, start=1):
-        found.extend(_page_characters(page, number))
+    for number, page in enumerate(pages, start=1):
+        found += _page_characters(page, number)
         if len(found) > MAX_KEY_CHARACTERS:
             raise PaperRejected(RejectionReason.TOO_LARGE, f"over {MAX_KEY_CHARACTERS} characters", page=number)
     if not found:
@@ -167,20 +161,18 @@ def _characters(document: Any) -> list[_Char]:
     return found
 
 
-def _page_characters(page: pymupdf.Page, number: int) -> Iterator[_Char]:
-    try:
-        blocks = page.get_text("rawdict", flags=pymupdf.TEXTFLAGS_TEXT | pymupdf.TEXT_IGNORE_ACTUALTEXT)["blocks"]
-    except (RuntimeError, ValueError) as error:
-        raise PaperRejected(RejectionReason.NOT_A_PDF, f"cannot be read ({error})", page=number) from error
-    for block in blocks:
+def _page_characters(page: pymupdf.TextPage, number: int) -> list[_Char]:
+    found: list[_Char] = []
+    for block in page.extractRAWDICT()["blocks"]:
         for line in block.get("lines", ()):
             for span in line["spans"]:
+                size = span["size"]
                 for char in span["chars"]:
                     text = _as_read(char["c"])
-                    if text.isspace():
-                        continue
-                    x0, _, x1, _ = char["bbox"]
-                    yield _Char(text, x0, x1, char["origin"][1], span["size"], number)
+                    if not text.isspace():
+                        x0, _, x1, _ = char["bbox"]
+                        found.append(_Char(text, x0, x1, char["origin"][1], size, number))
+    return found
 
 
 @lru_cache(4096)
@@ -192,13 +184,13 @@ def _as_read(char: str) -> str:
 def _lines(chars: Iterable[_Char]) -> list[_Line]:
     """Characters grouped by page and baseline, from top to bottom."""
     lines: list[list[_Char]] = []
-    for char in sorted(chars, key=lambda c: (c.page, c.y)):
+    for char in sorted(chars, key=attrgetter("page", "y")):
         last = lines[-1][0] if lines else None
         if last and last.page == char.page and char.y - last.y <= LINE_SLACK * min(last.size, char.size):
             lines[-1].append(char)
         else:
             lines.append([char])
-    return [_Line(tuple(sorted(line, key=lambda c: c.x0))) for line in lines]
+    return [_Line(tuple(sorted(line, key=attrgetter("x0")))) for line in lines]
 
 
 def _cut(lines: Sequence[_Line]) -> _Parts:

@@ -28,6 +28,9 @@ MAX_FILE_BYTES = 50 * 1024 * 1024
 MAX_PAGES = 200
 """Real papers have at most 20 pages and 3 MB; a file beyond these limits is refused before it is parsed."""
 
+MAX_KEY_PAGES = 12
+"""Most pages of a key. Real ones have one; a grid of 100 cells a page never needs more."""
+
 MIN_CHARACTERS_A_PAGE = 20
 """A born-digital paper has hundreds; a scan has none or a stamp."""
 
@@ -181,6 +184,27 @@ def open_pdf(path: Path) -> Any:
     return document
 
 
+def read_key_pages(path: Path) -> tuple[pymupdf.TextPage, ...]:
+    """MuPDF's structured text of every page of a key, for both key readers: a page is interpreted once.
+
+    Raises:
+        PaperRejected: as `open_pdf`; too_large for more than MAX_KEY_PAGES pages; not_a_pdf, with the page, when one
+            cannot be read.
+    """
+    flags = pymupdf.TEXTFLAGS_TEXT | pymupdf.TEXT_IGNORE_ACTUALTEXT
+    with open_pdf(path) as document:
+        if document.page_count > MAX_KEY_PAGES:
+            detail = f"{document.page_count} pages, at most {MAX_KEY_PAGES}"
+            raise PaperRejected(RejectionReason.TOO_LARGE, detail, file=path.name)
+        pages: list[pymupdf.TextPage] = []
+        try:
+            pages.extend(page.get_textpage(flags=flags) for page in document)
+        except (RuntimeError, ValueError) as error:
+            detail = f"cannot be read ({error})"
+            raise PaperRejected(RejectionReason.NOT_A_PDF, detail, file=path.name, page=len(pages) + 1) from error
+    return tuple(pages)
+
+
 def read_pages(path: Path) -> tuple[Page, ...]:
     """Every page's visible spans.
 
@@ -256,7 +280,7 @@ def _painted(runs: Iterable[dict[str, Any]]) -> tuple[list[Span], frozenset[Glyp
     spans = [
         Span(x0, y0, x1, y1, base, size, font, map_symbol_font(text[start:end], font))
         for (x0, y0, y1, base, size, font), x1, start, end in zip(
-            heads, [*ends[1:], right], starts, [*starts[1:], len(codes)], strict=True
+            heads, [*ends, right][1:], starts, [*starts, len(codes)][1:], strict=True
         )
     ]
     wide = ((font, code, glyph) for font, pairs in drawn.items() for code, glyph in pairs if code >= FIRST_WIDE)

@@ -24,7 +24,7 @@ from opentwbench.exam.filters import in_order, text_exclusions
 from opentwbench.exam.glyphs import half_width
 from opentwbench.exam.key_rows import compare, read_rows
 from opentwbench.exam.keys import read_key
-from opentwbench.exam.layout import open_pdf
+from opentwbench.exam.layout import read_key_pages
 from opentwbench.exam.model import (
     Declared,
     Exclusion,
@@ -144,15 +144,15 @@ def read_agreed_key(path: Path) -> KeySheet:
     Raises `PaperRejected`: what `read_key` raises; readers_disagree when the second reader sees another cell or remark,
     naming the first difference, or cannot read the sheet at all.
     """
-    with open_pdf(path) as document:  # opened once: MuPDF keeps what it has loaded of the fonts
-        sheet = read_key(path, document)
-        try:
-            differences = compare(sheet, read_rows(path, document))
-        except PaperRejected as rejection:
-            detail = f"the second reader says {rejection.reason.value}: {rejection.detail}"
-            raise PaperRejected(
-                RejectionReason.READERS_DISAGREE, detail, file=str(path), page=rejection.page, q_no=rejection.q_no
-            ) from rejection
+    pages = read_key_pages(path)
+    sheet = read_key(path, pages)
+    try:
+        differences = compare(sheet, read_rows(path, pages))
+    except PaperRejected as rejection:
+        detail = f"the second reader says {rejection.reason.value}: {rejection.detail}"
+        raise PaperRejected(
+            RejectionReason.READERS_DISAGREE, detail, file=str(path), page=rejection.page, q_no=rejection.q_no
+        ) from rejection
     if differences:
         number = re.match(r"Q(\d+)", differences[0])
         raise PaperRejected(

@@ -13,6 +13,11 @@ from typing import Any
 
 import dagster as dg
 import pytest
+from dagster._core.definitions.partitions.utils.base import raise_error_on_invalid_partition_key_substring
+from dagster._core.definitions.sensor_definition import SensorExecutionData
+from dagster._core.remote_origin import ManagedGrpcPythonEnvCodeLocationOrigin
+from dagster._core.types.loadable_target_origin import LoadableTargetOrigin
+from dagster._grpc.impl import get_external_sensor_execution
 from support.evaluation import boxed, make_response
 from support.exam_store import CONSTITUTION
 from typer.testing import CliRunner
@@ -247,7 +252,7 @@ def test_sensors_ask_once_for_what_changed(with_run: Runs) -> None:
                 assert isinstance(sensor(context), dg.SkipReason)
 
 
-ODD_NAMES = ("maker/a...b", "...", "a%2E%2E%2Eb", "模型 [1], \"two\" | 三", "with\ttab", "\u202eodd", "x" * 200)
+ODD_NAMES = ("maker/a...b", "...", "a%2E%2E%2Eb", '模型 [1], "two" | 三', "with\ttab", "\u202eodd", "x" * 200)
 
 
 def test_a_model_of_any_name_is_a_partition_and_is_scored(with_run: Runs, tmp_path: Path) -> None:
@@ -257,17 +262,18 @@ def test_a_model_of_any_name_is_a_partition_and_is_scored(with_run: Runs, tmp_pa
         write_run(store / "runs" / record.run_id, record, BOX)
         with Journal(store / "runs" / record.run_id) as journal:
             journal.append(replace(reply(with_run.items[0], right=True, run_id=record.run_id), model=name))
-    configuration = Configuration(store=str(store))
-    defs = build_defs(configuration)
-    with (
-        dg.DagsterInstance.ephemeral() as instance,
-        dg.build_sensor_context(instance=instance, definitions=defs, resources=configuration.resources()) as context,
-    ):
-        # As the daemon does it: requests for partitions that this very tick adds are resolved.
-        asked = defs.resolve_sensor_def("new_responses").evaluate_tick(context)
-        keys = [request.partition_key for request in asked.run_requests or ()]
-        assert [model_of(str(key)) for key in keys] == sorted([*ODD_NAMES, MODEL], key=partition_of)
-        assert [list(each.partition_keys) for each in asked.dynamic_partitions_requests or ()] == [keys]
+    repository = build_defs(Configuration(store=str(store))).get_repository_def()
+    with dg.DagsterInstance.local_temp(str(tmp_path)) as instance:
+        # As the daemon has it done: requests for partitions that this very look adds are resolved.
+        origin = ManagedGrpcPythonEnvCodeLocationOrigin(LoadableTargetOrigin(module_name="orchestration.definitions"))
+        asked = get_external_sensor_execution(
+            repository, origin, instance.get_ref(), "new_responses", None, None, None, None, None
+        )
+    assert isinstance(asked, SensorExecutionData), asked
+    keys = [str(request.partition_key) for request in asked.run_requests or ()]
+    assert [model_of(key) for key in keys] == sorted([*ODD_NAMES, MODEL], key=partition_of)
+    assert [list(each.partition_keys) for each in asked.dynamic_partitions_requests or ()] == [keys]
+    raise_error_on_invalid_partition_key_substring(keys)
     for n, name in enumerate(ODD_NAMES):
         result = materialize(store, ["model_responses", "model_scores"], partition_of(name))
         assert (shown(result, "model_responses")["runs"], shown(result, "model_scores")["graded"]) == (1, 1), name

@@ -212,3 +212,26 @@ def test_a_broken_run_record_is_said(tmp_path: Path) -> None:
         (tmp_path / RUN_NAME).write_text(text)
         with pytest.raises(JournalError, match=r"run\.json"):
             read_run(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("model", None),
+        ("model", ""),
+        ("model", "x" * 201),
+        ("n_items", "10"),
+        ("n_items", True),
+        ("repeats", -1),
+        ("extra", {"a": 1}),
+        ("extra", []),
+        ("started", 2026),
+        ("run_id", ["x"]),
+    ],
+)
+def test_a_run_record_with_a_field_of_another_type_is_said(tmp_path: Path, name: str, value: object) -> None:
+    write_run(tmp_path, record(), BOX)
+    whole = json.loads((tmp_path / RUN_NAME).read_bytes())
+    (tmp_path / RUN_NAME).write_text(json.dumps({**whole, name: value}))
+    with pytest.raises(JournalError, match=rf"run\.json: {name} is"):
+        read_run(tmp_path)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from support.key_sheets import Mark, Sheet, draw
 
-from opentwbench.exam import key_rows, keys
+from opentwbench.exam import key_rows, keys, layout
 from opentwbench.exam.keys import read_key
 from opentwbench.exam.model import KeySheet, PaperRejected, RejectionReason
 
@@ -208,7 +208,7 @@ def test_sheet_without_grid_and_files_that_are_no_keys(tmp_path: Path) -> None:
     empty = draw(tmp_path / "empty.pdf", [Mark(30, 40, " ")])
     page = tmp_path / "page.pdf"
     page.write_bytes(b"\xef\xbb\xbf<!DOCTYPE html><html></html>")
-    long = draw(tmp_path / "long.pdf", [Mark(30, 40, "題號", page=n) for n in range(1, keys.MAX_KEY_PAGES + 2)])
+    long = draw(tmp_path / "long.pdf", [Mark(30, 40, "題號", page=n) for n in range(1, layout.MAX_KEY_PAGES + 2)])
     broken = tmp_path / "broken.pdf"
     broken.write_bytes(b"%PDF-1.4\n" + b"\x00" * 400)
     expected = {

@@ -276,7 +276,7 @@ def test_subjects_of_two_headers(ours: str, theirs: str, same: bool) -> None:
 def test_readers_that_disagree_reject(parse, monkeypatch: pytest.MonkeyPatch) -> None:
     true_rows = key_rows.read_rows
 
-    def wrong(path: Path, _document: object = None) -> key_rows.RowReading:
+    def wrong(path: Path, _pages: object = ()) -> key_rows.RowReading:
         reading = true_rows(path)
         return replace(reading, cells={**reading.cells, 6: "E"})
 
@@ -287,7 +287,7 @@ def test_readers_that_disagree_reject(parse, monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_a_second_reader_that_cannot_read_rejects(parse, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fails(path: Path, _document: object = None) -> key_rows.RowReading:
+    def fails(path: Path, _pages: object = ()) -> key_rows.RowReading:
         raise PaperRejected(RejectionReason.KEY_INCOMPLETE, "answer row holds 'X'", page=1)
 
     monkeypatch.setattr(paper, "read_rows", fails)
