@@ -18,7 +18,7 @@ from resources.settings import StoreResource
 from resources.warehouse_tables import Places, grade_run, ungraded_runs, write_tables
 
 TABLES = sorted(SCHEMAS.keys() - {"apparatus_studies"})
-"""The raw tables of this step. Studies read them, so their own table is written in a later step (assets/apparatus.py)."""
+"""The raw tables of this step. The studies read them; theirs is a later step's (assets/apparatus.py)."""
 
 PUBLISHED = dg.AssetDep("subject_publication", partition_mapping=dg.AllPartitionMapping())
 

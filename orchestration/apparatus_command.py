@@ -1,0 +1,145 @@
+"""`otb apparatus`: conduct the studies of the measurement apparatus over what a store holds, and look at one.
+
+What belongs here: arguments, tables, exit statuses. What does not: the studies (opentwbench.apparatus) and their files
+(resources.apparatus). No model is asked: a study without the responses it needs says what is missing.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Annotated, NoReturn
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from opentwbench.apparatus.result import Study, StudyError, to_json
+from opentwbench.apparatus.studies import STUDIES, conduct
+from opentwbench.dataset.contract import excerpt
+from opentwbench.dataset.model import DatasetError
+from opentwbench.evaluation.journal import JournalError
+from opentwbench.evaluation.warehouse import WarehouseError, write_table
+from resources.apparatus import Apparatus, kept, study_rows
+from resources.store import Store, StoreError
+from resources.warehouse import warehouse_of
+
+USAGE, MISSING, STALE = 2, 3, 4
+
+STATUSES = (
+    "Exit status: 0 done; 1 a fault of the program; 2 wrong arguments, or a store that cannot be read; "
+    "3 a study lacks its input, or was never conducted; 4 (show) responses, keys or code changed since."
+)
+
+app = typer.Typer(help="Conduct the apparatus studies over stored responses, or look at one.", no_args_is_help=True)
+
+StoreOption = Annotated[str, typer.Option(help="Folder of the store.")]
+FolderOption = Annotated[
+    str, typer.Option("--warehouse", help="Folder of the warehouse. Default: the store's.", show_default=False)
+]
+JsonOption = Annotated[bool, typer.Option("--json", help="One JSON object on standard output.")]
+
+MAX_SHOWN = 40
+"""Rows of a table on the terminal; --json has them all."""
+
+
+@app.command(epilog=STATUSES)
+def run(
+    studies: Annotated[list[str] | None, typer.Argument(help="By name. Default: all.", show_default=False)] = None,
+    store: StoreOption = "store",
+    warehouse: FolderOption = "",
+    as_json: JsonOption = False,
+) -> None:
+    """Conduct studies over the raw tables and stored responses, and keep their results for the mart.
+
+    The raw tables are those that the last otb mart build wrote. Build the mart again afterwards, so that it holds them.
+    """
+    if unknown := sorted(set(studies or ()) - STUDIES.keys()):
+        _stop(USAGE, f"no study {excerpt(unknown[0])}; there are {', '.join(STUDIES)}")
+    try:
+        apparatus = _open(store, warehouse)
+        made_from = apparatus.made_from()
+        found = [conduct(name, apparatus.inputs) for name in studies or STUDIES]
+        for study in found:
+            apparatus.write(study, made_from)
+        write_table(apparatus.raw, "apparatus_studies", study_rows(apparatus.store))
+    except (StoreError, DatasetError, JournalError, WarehouseError, StudyError) as error:
+        _stop(USAGE, str(error))
+    if as_json:
+        short = {each.study_id: {"n": each.n, "finding": each.finding.en} for each in found}
+        print(json.dumps(short, ensure_ascii=False))
+    else:
+        _list(found)
+    raise typer.Exit(MISSING if any(each.n == 0 for each in found) else 0)
+
+
+@app.command(epilog=STATUSES)
+def show(
+    study: Annotated[str, typer.Argument(help="Name of the study.", show_default=False)],
+    store: StoreOption = "store",
+    warehouse: FolderOption = "",
+    as_json: JsonOption = False,
+) -> None:
+    """Print the kept result of one study, and say when responses or code changed since."""
+    if study not in STUDIES:
+        _stop(USAGE, f"no study {excerpt(study)}; there are {', '.join(STUDIES)}")
+    try:
+        apparatus = _open(store, warehouse)
+        found = kept(apparatus.store, study)
+        is_current = found is not None and found.made_from == apparatus.made_from()
+    except (StoreError, DatasetError, WarehouseError, StudyError) as error:
+        _stop(USAGE, str(error))
+    if found is None:
+        _stop(MISSING, f"{study} was never conducted in this store: otb apparatus run {study}")
+    if as_json:
+        print(json.dumps({"current": is_current, **to_json(found.study)}, ensure_ascii=False))
+    else:
+        _print(found.study)
+        if not is_current:
+            print("stale: responses, keys or code changed since; otb apparatus run conducts it again")
+    raise typer.Exit(STALE if not is_current else MISSING if found.study.n == 0 else 0)
+
+
+def _open(store: str, warehouse: str) -> Apparatus:
+    place = Store(store)
+    raw = warehouse_of(place, warehouse).raw
+    if not raw.is_dir():
+        raise StoreError(f"{store}: no raw tables yet: otb mart build writes them")
+    return Apparatus(place, raw)
+
+
+def _list(found: list[Study]) -> None:
+    table = Table(title="apparatus studies", title_justify="left")
+    for name in ("study", "n", "finding"):
+        table.add_column(name, justify="right" if name == "n" else "left")
+    for each in found:
+        table.add_row(each.study_id, f"{each.n:,}" if each.n else "", escape(f"{each.finding.zh}\n{each.finding.en}"))
+    Console().print(table)
+
+
+def _print(study: Study) -> None:
+    console = Console()
+    console.print(f"{study.title.zh} · {study.title.en}", style="bold", markup=False)
+    for text in (study.labelled, study.question, study.method, study.finding):
+        if text.en:
+            console.print(f"{text.zh}\n{text.en}\n", markup=False, highlight=False)
+    for each in study.tables:
+        table = Table(title=escape(f"{each.name.zh} · {each.name.en}"), title_justify="left")
+        for column in each.columns:
+            unit = f" ({column.unit})" if column.unit else ""
+            table.add_column(escape(f"{column.label.en}{unit}"))
+        for row in each.rows[:MAX_SHOWN]:
+            table.add_row(*(escape(_shown(cell)) for cell in row))
+        console.print(table)
+        if len(each.rows) > MAX_SHOWN:
+            console.print(f"{len(each.rows) - MAX_SHOWN} more rows: --json", markup=False)
+
+
+def _shown(cell: object) -> str:
+    return "" if cell is None else excerpt(cell) if isinstance(cell, str) else f"{cell:,}"
+
+
+def _stop(status: int, message: str) -> NoReturn:
+    print(f"otb apparatus: {message}", file=sys.stderr)
+    raise typer.Exit(status)

@@ -1,0 +1,201 @@
+"""The apparatus studies over a store: what they read, where their results stand, and which of them are current.
+
+What belongs here: files. What does not: the studies (opentwbench/apparatus). They read stored responses and raw tables,
+never the mart, because the mart holds their results.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+
+from opentwbench.apparatus.result import Study, StudyError, from_json, payload, to_json
+from opentwbench.apparatus.rows import Facts, Inputs, Row, Run, current
+from opentwbench.apparatus.studies import STUDIES
+from opentwbench.dataset.contract import excerpt
+from opentwbench.dataset.files import read_jsonl
+from opentwbench.evaluation.extraction import GRADED
+from opentwbench.evaluation.journal import RETRIED, read_responses
+from opentwbench.evaluation.model import Graded
+from opentwbench.evaluation.scoring import grade
+from opentwbench.evaluation.warehouse import RESPONSES, WarehouseError, column_of, read_table, table_path
+from resources.store import Store, StoreError
+
+VERDICTS = "judges/verdicts.jsonl"
+"""Verdicts of a judge panel, in the store: one JSON object a line (opentwbench/apparatus/judge_panel.py)."""
+
+LIBRARY = Path(__file__).resolve().parent.parent / "opentwbench" / "apparatus"
+
+_COLUMNS = ("repeat", "item_id", "error", "finish_reason", "completion_tokens", "latency_ms", "attempts")
+
+
+@dataclass(frozen=True)
+class StoredRows:
+    """The rows of one run, read from its raw file each time they are iterated."""
+
+    path: Path
+    withdrawn: frozenset[str]
+
+    def __iter__(self) -> Iterator[Row]:
+        outcomes = [f"{column_of(method)}_outcome" for method in GRADED]
+        with pq.ParquetFile(self.path) as file:
+            for batch in file.iter_batches(20_000, columns=[*_COLUMNS, *outcomes]):
+                columns = batch.to_pydict()
+                judged = zip(*(columns[name] for name in outcomes), strict=True)
+                facts = zip(*(columns[name] for name in _COLUMNS), strict=True)
+                for (repeat, item_id, error, finish, tokens, latency, attempts), each in zip(
+                    facts, judged, strict=True
+                ):
+                    if repeat == 0 and item_id not in self.withdrawn:
+                        yield Row(
+                            item_id, dict(zip(GRADED, each, strict=True)), finish, tokens, latency, attempts, error
+                        )
+
+
+@dataclass(frozen=True)
+class StoredTexts:
+    """The stored responses of one run with their texts, graded by the keys of its raw file; first repeat."""
+
+    folder: Path
+    path: Path
+    withdrawn: frozenset[str]
+
+    def __iter__(self) -> Iterator[Graded]:
+        keys = self._keys()
+        for response in read_responses(self.folder):
+            key = keys.get(response.item_id)
+            if response.repeat == 0 and key is not None and response.item_id not in self.withdrawn:
+                yield grade(response, key)
+
+    def _keys(self) -> dict[str, str]:
+        read = pq.read_table(self.path, columns=["item_id", "key"]).to_pydict()
+        return dict(zip(read["item_id"], read["key"], strict=True))
+
+
+@dataclass(frozen=True)
+class Apparatus:
+    """The studies of one store and warehouse."""
+
+    store: Store
+    raw: Path
+    """The folder of raw tables."""
+
+    @cached_property
+    def inputs(self) -> Inputs:
+        """What the studies read; raises WarehouseError, DatasetError or JournalError for what cannot be read."""
+        return Inputs(
+            runs=self._runs(),
+            subjects={row["item_id"]: row["subject"] for row in read_table(self.raw, "items")},
+            key_figures=read_table(self.raw, "key_figures"),
+            cards=read_table(self.raw, "model_cards"),
+            verdicts=self._verdicts(),
+        )
+
+    def made_from(self) -> str:
+        """A digest of everything that a study reads and of the code that reads it."""
+        parts = [f"{path.name} {_digest(path)}" for path in sorted(LIBRARY.glob("*.py"))]
+        raw = (path for path in sorted(self.raw.rglob("*.parquet")) if path.stem != "apparatus_studies")
+        parts += [f"{path.relative_to(self.raw).as_posix()} {_digest(path)}" for path in raw]
+        if self.store.exists(VERDICTS):
+            parts.append(f"verdicts {hashlib.sha256(self.store.read(VERDICTS)).hexdigest()}")
+        return hashlib.sha256("\n".join(parts).encode()).hexdigest()
+
+    def write(self, study: Study, made_from: str) -> bool:
+        """Put a result in place, whole or not at all; False when it stands there already."""
+        payload(study)  # bounded before it is written
+        return self.store.write_json(
+            self.store.study(study.study_id), {"made_from": made_from, "study": to_json(study)}
+        )
+
+    def _runs(self) -> tuple[Run, ...]:
+        protocols = {row["protocol_id"]: row for row in read_table(self.raw, "protocols")}
+        gradings = {row["run_id"]: row for row in read_table(self.raw, "gradings")}
+        withdrawn = frozenset(row["item_id"] for row in read_table(self.raw, "withdrawals"))
+        facts = []
+        for row in read_table(self.raw, "runs"):
+            path = table_path(self.raw, RESPONSES, row["run_id"])
+            if path.is_file():
+                facts.append(_facts(row, protocols, gradings.get(row["run_id"], {}), path))
+        return tuple(self._run(each, withdrawn) for each in current(facts))
+
+    def _run(self, facts: Facts, withdrawn: frozenset[str]) -> Run:
+        path = table_path(self.raw, RESPONSES, facts.run_id)
+        with self.store.folder("runs") as folder:
+            return Run(facts, StoredRows(path, withdrawn), StoredTexts(folder / facts.run_id, path, withdrawn))
+
+    def _verdicts(self) -> list[dict[str, Any]] | None:
+        if not self.store.exists(VERDICTS):
+            return None
+        with self.store.folder("judges") as folder:
+            return read_jsonl(folder / Path(VERDICTS).name)
+
+
+def _facts(
+    row: Mapping[str, Any], protocols: Mapping[str, Mapping[str, Any]], grading: Mapping[str, Any], path: Path
+) -> Facts:
+    protocol = protocols.get(row["protocol_id"])
+    if protocol is None:
+        raise WarehouseError(f"runs: {excerpt(row['run_id'])}: its protocol {excerpt(row['protocol_id'])} is not there")
+    errors = pq.read_table(path, columns=["error"]).column("error").to_pylist()
+    # As in int_runs.sql: every question has a response, and none that a resumed run would ask again.
+    retried = {each.value for each in RETRIED}
+    whole = len(errors) + int(grading.get("ungraded", 0)) >= row["n_items"] * row["repeats"]
+    return Facts(
+        run_id=row["run_id"],
+        model=row["model"],
+        benchmark=row["benchmark"],
+        protocol_id=row["protocol_id"],
+        protocol_name=protocol["name"],
+        max_tokens=protocol["max_tokens"],
+        method=protocol["extraction"],
+        serving_precision=row["serving_precision"],
+        started=row["started"],
+        complete=bool(errors) and whole and not any(error in retried for error in errors),
+    )
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+# -- results ----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """A result as the store holds it."""
+
+    study: Study
+    made_from: str
+
+
+def kept(store: Store, study_id: str) -> Kept | None:
+    """The result of a study, None when it was never conducted. Raises StudyError for a file that is none."""
+    record = store.read_json_or_none(store.study(study_id))
+    if record is None:
+        return None
+    if (
+        not isinstance(record, dict)
+        or set(record) != {"made_from", "study"}
+        or not isinstance(record["made_from"], str)
+    ):
+        raise StudyError(f"{store.study(study_id)}: needs made_from and study, and nothing else")
+    return Kept(from_json(study_id, record["study"]), record["made_from"])
+
+
+def study_rows(store: Store) -> Iterator[dict[str, str]]:
+    """Rows of the raw table `apparatus_studies`, in the order of the list; StoreError for a file that is no study."""
+    for study_id in STUDIES:
+        try:
+            found = kept(store, study_id)
+            if found is not None:
+                yield {"study_id": study_id, "payload": payload(found.study)}
+        except StudyError as error:
+            raise StoreError(f"{store.url}: {error}") from None
