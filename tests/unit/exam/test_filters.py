@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import random
+from itertools import combinations
+
 import pytest
 
-from opentwbench.exam.filters import RULES, explain, in_order, text_exclusions
+from opentwbench.exam.filters import RULES, explain, identical_options, in_order, text_exclusions
+from opentwbench.exam.fingerprint import fold_exact, fold_loose
 from opentwbench.exam.model import EXCLUSION_ORDER, Exclusion
 
 FOUR = {"A": "第一種說法", "B": "第二種說法", "C": "第三種說法", "D": "第四種說法"}
@@ -502,3 +506,16 @@ SOUND = [
 @pytest.mark.parametrize(("question", "options"), SOUND)
 def test_sound_questions_keep_every_rule_silent(question: str, options: dict[str, str]) -> None:
     assert explain(question, options) == {}
+
+
+def test_the_quick_check_of_identical_options_decides_as_folding_does() -> None:
+    draw = random.Random(7)
+    pieces = ("台", "臺", "甲", "乙", "，", "。", "-", "+", "1", "１", " ", "a", "(")
+    found = 0
+    for _ in range(4_000):
+        texts = ["".join(draw.choices(pieces, k=draw.randint(0, 3))) for _ in range(4)]
+        folded = [fold_loose(text) or fold_exact(text) for text in texts]
+        same = any(a and a == b for a, b in combinations(folded, 2))
+        assert bool(identical_options("何者正確？", four(*texts))) is same, texts
+        found += same
+    assert 400 < found < 3_600
