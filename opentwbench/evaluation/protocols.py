@@ -175,7 +175,15 @@ PATTERN = Protocol(
 )
 """The bare prompt and the defaults of Twinkle Eval 2.10. Source: facts on Twinkle Eval."""
 
-REGISTRY: Mapping[str, Protocol] = MappingProxyType({protocol.name: protocol for protocol in (BOX, PATTERN)})
+BOX_PLACEHOLDER = replace(
+    BOX, name="box-placeholder", system=(BOX.system or "").replace("並在最後輸出 \\boxed{}", "並在最後輸出 \\boxed{X}")
+)
+"""The box protocol whose system prompt shows a literal placeholder in the box, for the study of its effect; it ranks
+nothing. A reconstruction: the wording of the defective prompt that was in use is not published."""
+
+REGISTRY: Mapping[str, Protocol] = MappingProxyType(
+    {protocol.name: protocol for protocol in (BOX, PATTERN, BOX_PLACEHOLDER)}
+)
 """Name -> protocol, under its default budget."""
 
 

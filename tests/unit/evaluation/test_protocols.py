@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from opentwbench.evaluation.extraction import METHODS
-from opentwbench.evaluation.protocols import BOX, PATTERN, REASONING_BUDGET, REGISTRY, Protocol, ProtocolError, find
+from opentwbench.evaluation.protocols import BOX, BOX_PLACEHOLDER, PATTERN, REASONING_BUDGET, REGISTRY, Protocol, ProtocolError, find
 
 
 def test_the_published_protocol_is_verbatim() -> None:
@@ -61,6 +61,14 @@ def test_every_field_changes_the_id() -> None:
 
 def test_a_whole_number_is_the_same_protocol() -> None:
     assert replace(BOX, temperature=0).protocol_id == BOX.protocol_id
+
+
+def test_the_placeholder_prompt_differs_in_the_box_alone() -> None:
+    assert BOX.system is not None and BOX_PLACEHOLDER.system is not None
+    assert BOX_PLACEHOLDER.system.count("\\boxed{X}") == 1
+    assert BOX_PLACEHOLDER.system.replace("\\boxed{X}", "\\boxed{}") == BOX.system
+    assert replace(BOX_PLACEHOLDER, name="box", system=BOX.system) == BOX
+    assert find("box-placeholder") is BOX_PLACEHOLDER
 
 
 def test_json_round_trip() -> None:
