@@ -11,14 +11,12 @@ from opentwbench.apparatus.result import Study, Table, payload
 from opentwbench.apparatus.studies import STUDIES, conduct
 from opentwbench.evaluation.warehouse import write_table
 from opentwbench.exam.tables import table
-from resources.apparatus import Apparatus, study_rows
+from resources.apparatus import TABLE, Apparatus, study_rows
 from resources.models import WarehouseResource
 from resources.settings import StoreResource
 
 READ = ("items", "key_figures", "model_cards", "protocols", "responses", "runs", "withdrawals")
 """The raw tables that studies read."""
-
-TABLE = "apparatus_studies"
 
 
 def _study_asset(study_id: str) -> dg.AssetsDefinition:

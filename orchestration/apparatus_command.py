@@ -16,12 +16,12 @@ from rich.markup import escape
 from rich.table import Table
 
 from opentwbench.apparatus.result import Study, StudyError, to_json
-from opentwbench.apparatus.studies import STUDIES, conduct
+from opentwbench.apparatus.studies import STUDIES
 from opentwbench.dataset.contract import excerpt
 from opentwbench.dataset.model import DatasetError
 from opentwbench.evaluation.journal import JournalError
-from opentwbench.evaluation.warehouse import WarehouseError, write_table
-from resources.apparatus import Apparatus, kept, study_rows
+from opentwbench.evaluation.warehouse import WarehouseError
+from resources.apparatus import Apparatus, kept
 from resources.store import Store, StoreError
 from resources.warehouse import warehouse_of
 
@@ -58,12 +58,7 @@ def run(
     if unknown := sorted(set(studies or ()) - STUDIES.keys()):
         _stop(USAGE, f"no study {excerpt(unknown[0])}; there are {', '.join(STUDIES)}")
     try:
-        apparatus = _open(store, warehouse)
-        made_from = apparatus.made_from()
-        found = [conduct(name, apparatus.inputs) for name in studies or STUDIES]
-        for study in found:
-            apparatus.write(study, made_from)
-        write_table(apparatus.raw, "apparatus_studies", study_rows(apparatus.store))
+        found = _open(store, warehouse).run(studies or STUDIES)
     except (StoreError, DatasetError, JournalError, WarehouseError, StudyError) as error:
         _stop(USAGE, str(error))
     if as_json:

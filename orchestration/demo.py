@@ -14,10 +14,16 @@ from pathlib import Path
 
 from rich.console import Console
 
+from opentwbench.apparatus.studies import STUDIES
 from orchestration.build import Build
 from orchestration.build_command import exit_status, recorded_instance, show
 from orchestration.definitions import Configuration
+from orchestration.sample_runs import write_sample_runs
+from resources.apparatus import Apparatus
 from resources.exam_products import PUBLISHED
+from resources.store import Store
+from resources.warehouse import warehouse_of
+from resources.warehouse_tables import Places, grade_run, ungraded_runs, write_tables
 from samples.__main__ import main as samples
 from samples.loopback import LoopbackMinistry
 
@@ -36,18 +42,35 @@ def main(folder: Path, console: Console) -> int:
         configuration = Configuration(store=str(store), source=server.base_url, ministry=polite)
         report = Build(configuration, recorded_instance()).run()
     show(report, console)
-    console.rule("3. what to open next")
+    console.rule("3. sample models (scripted), apparatus studies, mart")
+    show_models(Store(str(store)), console)
+    console.rule("4. what to open next")
     slug = next(iter(sorted(each["slug"] for each in report.in_state(PUBLISHED))), "")
     steps = []
     if slug:
         published = store / "publications" / slug
         steps += [(f"{published / 'README.md'}", "a published card"), (f"{published / 'benchmark.jsonl'}", "its items")]
         steps += [(f".venv/bin/otb subject show {slug} --store {store}", "its items, accounts and checks")]
+    steps += [(f".venv/bin/otb apparatus show extraction --store {store}", "one of the apparatus studies")]
     steps += [(f"make ui STORE={store} SOURCE={ministry}", "Dagster on 127.0.0.1:3000: asset graph, runs, checks")]
     for what, why in steps:
         console.print(f"{what}\n    {why}", highlight=False, soft_wrap=True)
     console.print(f"\ndone in {time.monotonic() - started:.0f} s", highlight=False)
     return exit_status(report)
+
+
+def show_models(store: Store, console: Console) -> None:
+    """Runs of the scripted sample models, the studies over them, and the mart that holds both."""
+    runs = write_sample_runs(store)
+    places, house = Places(store), warehouse_of(store)
+    house.prepare()
+    for run_id in ungraded_runs(places, house):
+        grade_run(places, house, places.runs / run_id)
+    write_tables(places, house)
+    apparatus = Apparatus(store, house.raw)
+    found = apparatus.run(STUDIES)
+    swapped = house.build()
+    console.print(f"{runs} runs of sample models, {len(found)} studies, {len(swapped.tables)} tables in the mart")
 
 
 if __name__ == "__main__":

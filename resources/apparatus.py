@@ -7,7 +7,7 @@ never the mart, because the mart holds their results.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -17,18 +17,21 @@ import pyarrow.parquet as pq
 
 from opentwbench.apparatus.result import Study, StudyError, from_json, payload, to_json
 from opentwbench.apparatus.rows import Facts, Inputs, Row, Run, current
-from opentwbench.apparatus.studies import STUDIES
+from opentwbench.apparatus.studies import STUDIES, conduct
 from opentwbench.dataset.contract import excerpt
 from opentwbench.dataset.files import read_jsonl
 from opentwbench.evaluation.extraction import GRADED
 from opentwbench.evaluation.journal import RETRIED, read_responses
 from opentwbench.evaluation.model import Graded
 from opentwbench.evaluation.scoring import grade
-from opentwbench.evaluation.warehouse import RESPONSES, WarehouseError, column_of, read_table, table_path
+from opentwbench.evaluation.warehouse import RESPONSES, WarehouseError, column_of, read_table, table_path, write_table
 from resources.store import Store, StoreError
 
 VERDICTS = "judges/verdicts.jsonl"
 """Verdicts of a judge panel, in the store: one JSON object a line (opentwbench/apparatus/judge_panel.py)."""
+
+TABLE = "apparatus_studies"
+"""The raw table of results."""
 
 LIBRARY = Path(__file__).resolve().parent.parent / "opentwbench" / "apparatus"
 
@@ -105,6 +108,18 @@ class Apparatus:
         if self.store.exists(VERDICTS):
             parts.append(f"verdicts {hashlib.sha256(self.store.read(VERDICTS)).hexdigest()}")
         return hashlib.sha256("\n".join(parts).encode()).hexdigest()
+
+    def run(self, study_ids: Iterable[str]) -> list[Study]:
+        """Conduct studies, keep their results, and write the raw table of all that are kept.
+
+        Raises StudyError for an unknown study, and as `inputs` does.
+        """
+        made_from = self.made_from()
+        found = [conduct(study_id, self.inputs) for study_id in study_ids]
+        for study in found:
+            self.write(study, made_from)
+        write_table(self.raw, TABLE, study_rows(self.store))
+        return found
 
     def write(self, study: Study, made_from: str) -> bool:
         """Put a result in place, whole or not at all; False when it stands there already."""
