@@ -101,6 +101,11 @@ def count_markers(text: str) -> int:
     return len(_MARKER.findall(text))
 
 
+def find_markers(text: str) -> list[tuple[int, str]]:
+    """(offset, letter) of every private-use marker glyph in the text."""
+    return [(found.start(), MARKERS[found[0]]) for found in _MARKER.finditer(text)]
+
+
 def half_width(text: str) -> str:
     """Answer letters, # and digits in half width; everything else as it is."""
     return text.translate(_HALF_WIDTH)

@@ -14,7 +14,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from operator import itemgetter
+from operator import attrgetter, itemgetter
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -71,6 +71,8 @@ SMALL = 0.86
 
 
 _CODE_AND_GLYPH = itemgetter(0, 1)
+_BASE = attrgetter("base")
+_X0_AND_X1 = attrgetter("x0", "x1")
 
 Glyph = tuple[str, int, int]
 """(font, code point, glyph number in the font)."""
@@ -320,17 +322,22 @@ def _without_hidden(spans: Sequence[Span]) -> tuple[Span, ...]:
     """Spans a reader can see: not drawn at an unreadable size, not the same text drawn twice for boldness."""
     smallest = INVISIBLE_SIZE * _body_size(spans)
     kept: list[Span] = []
-    seen: set[tuple[str, int, int]] = set()
+    seen: dict[str, list[Span]] = {}
     for span in spans:
         if span.size < smallest:
             continue
         if not span.text.isspace():
-            place = (span.text, round(span.x0 / 2), round(span.base / 2))
-            if place in seen:
+            before = seen.setdefault(span.text, [])
+            if before and _place(span) in map(_place, before):
                 continue
-            seen.add(place)
+            before.append(span)
         kept.append(span)
     return tuple(kept)
+
+
+def _place(span: Span) -> tuple[int, int]:
+    """Where a span stands, to two points: bold type is made by printing a text twice."""
+    return round(span.x0 / 2), round(span.base / 2)
 
 
 def _body_size(spans: Sequence[Span]) -> float:
@@ -359,12 +366,16 @@ def visual_lines(page: Page) -> list[Line]:
 
     Every measure is taken from the type at the place itself: a mixed paper prints its essay part in larger type.
     """
-    printed = sorted((span for span in page.spans if span.text.strip()), key=lambda s: s.base)
+    printed: list[Span] = []
+    blank: list[Span] = []
+    for span in page.spans:
+        (blank if span.text.isspace() else printed).append(span)
+    printed.sort(key=_BASE)
     small = _small_spans(printed)
-    rows = _rows(span for span in printed if id(span) not in small)
+    rows = _rows([span for span in printed if id(span) not in small] if small else printed)
     _attach_small([span for span in printed if id(span) in small], rows)
-    rows.sort(key=lambda row: row.base)
-    _attach_blanks((span for span in page.spans if not span.text.strip()), rows)
+    rows.sort(key=_BASE)
+    _attach_blanks(blank, rows)
     _fill_in_blanks(page.rules, rows)
     _mark_overlines(page.rules, rows)
     return [_line(page.number, row, _crowded(i, rows)) for i, row in enumerate(rows)]
@@ -390,20 +401,24 @@ class _Row:
 
 def _small_spans(printed: Sequence[Span]) -> set[int]:
     """Ids of the spans that are raised or lowered from a larger span beside them. `printed` is in order of base."""
-    bases = [span.base for span in printed]
-    largest = max((span.size for span in printed), default=0.0)
     small: set[int] = set()
-    for span in printed:
-        if span.size >= SMALL * largest:
-            continue
-        start = bisect.bisect_left(bases, span.base - SHIFT * largest)
-        for other in printed[start : bisect.bisect_right(bases, span.base + SHIFT * largest)]:
-            offset = abs(other.base - span.base)
-            beside = other.x0 - 0.6 * other.size <= span.x1 and span.x0 <= other.x1 + 0.6 * other.size
-            if span.size < SMALL * other.size and 0.05 * other.size < offset < SHIFT * other.size and beside:
-                small.add(id(span))
-                break
+    for size in {span.size for span in printed}:
+        # Only larger type matters, and most sizes have little or none on the page.
+        larger = [span for span in printed if size < SMALL * span.size]
+        if larger:
+            small.update(id(span) for span in printed if span.size == size and _is_set_off(span, larger))
     return small
+
+
+def _is_set_off(span: Span, larger: Sequence[Span]) -> bool:
+    """True when the span is raised or lowered from one of the larger spans (in order of base) beside it."""
+    reach = SHIFT * max(other.size for other in larger)
+    start = bisect.bisect_left(larger, span.base - reach, key=_BASE)
+    for other in larger[start : bisect.bisect_right(larger, span.base + reach, key=_BASE)]:
+        beside = other.x0 - 0.6 * other.size <= span.x1 and span.x0 <= other.x1 + 0.6 * other.size
+        if beside and 0.05 * other.size < abs(other.base - span.base) < SHIFT * other.size:
+            return True
+    return False
 
 
 def _rows(printed: Iterable[Span]) -> list[_Row]:
@@ -443,11 +458,11 @@ def _attach_blanks(blanks: Iterable[Span], rows: Sequence[_Row]) -> None:
 def _crowded(i: int, rows: Sequence[_Row]) -> bool:
     """True when the row above or below stands closer than a line of its type can."""
     row = rows[i]
-    left, right = min(s.x0 for s in row.spans), max(s.x1 for s in row.spans)
-    for j in (i - 1, i + 1):
-        if 0 <= j < len(rows):
-            size = min(row.size, rows[j].size)
-            if abs(rows[j].base - row.base) < 0.85 * size and rows[j].touches(left, right, size):
+    for other in (*rows[max(0, i - 1) : i], *rows[i + 1 : i + 2]):
+        size = min(row.size, other.size)
+        if abs(other.base - row.base) < 0.85 * size:
+            left, right = min(s.x0 for s in row.spans), max(s.x1 for s in row.spans)
+            if other.touches(left, right, size):
                 return True
     return False
 
@@ -505,13 +520,16 @@ def _fill_spaces(span: Span, rule: Box) -> Span | None:
 
 
 def _line(page: int, row: _Row, crowded: bool) -> Line:
-    spans = sorted(row.spans, key=lambda s: (s.x0, s.x1))
+    spans = sorted(row.spans, key=_X0_AND_X1) if len(row.spans) > 1 else row.spans
     while spans and not spans[0].text.strip():
         spans.pop(0)
     while spans and not spans[-1].text.strip():
         spans.pop()
-    shifts = tuple(_shift(span, row) for span in spans)
-    over = any(_covers_text(span, spans, shifts) for span, shift in zip(spans, shifts, strict=True) if shift)
+    smallest = SMALL * row.size
+    shifts = tuple([0 if span.size >= smallest else _shift(span, row) for span in spans])
+    over = any(shifts) and any(
+        _covers_text(span, spans, shifts) for span, shift in zip(spans, shifts, strict=True) if shift
+    )
     return Line(page, row.base, row.size, tuple(spans), shifts, crowded or over or row.overlined)
 
 
@@ -525,7 +543,8 @@ def _covers_text(small: Span, spans: Sequence[Span], shifts: Sequence[int]) -> b
 
 
 def _shift(span: Span, row: _Row) -> int:
-    if span.size >= SMALL * row.size or not span.text.strip():
+    """1 for a small span that is raised from its row, -1 for a lowered one, 0 for one on the line."""
+    if not span.text.strip():
         return 0
     if span.base < row.base - 0.15 * row.size:
         return 1

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from opentwbench.exam.figures import at, encloses, figures, grow
-from opentwbench.exam.glyphs import MARKER_GLYPHS, MARKERS, NUMBER_GLYPHS, normalise, unmapped
+from opentwbench.exam.glyphs import MARKER_GLYPHS, MARKERS, NUMBER_GLYPHS, find_markers, normalise, unmapped
 from opentwbench.exam.layout import BLANK, Line, Page, Span, ambiguous_characters, read_pages
 from opentwbench.exam.markers import PICTURES, WIDEST_PICTURE, cut, layout_of, lift
 from opentwbench.exam.model import (
@@ -394,11 +394,10 @@ def _all_markers(lines: Sequence[Line], rows: Sequence[Sequence[Piece]]) -> list
     for r, row in enumerate(rows):
         right: float | None = None
         for p, (span, _) in enumerate(row):
-            for offset, char in enumerate(span.text):
-                if char in MARKERS:
-                    before = span.text[:offset]
-                    gap = _inner_gap(before) if before.strip() else 99.0 if right is None else span.x0 - right
-                    found.append(_Marker(r, p, offset, MARKERS[char], gap > ROW_GAP * lines[r].size))
+            for offset, letter in find_markers(span.text):
+                before = span.text[:offset]
+                gap = _inner_gap(before) if before.strip() else 99.0 if right is None else span.x0 - right
+                found.append(_Marker(r, p, offset, letter, gap > ROW_GAP * lines[r].size))
             if span.text.strip():
                 right = span.x1
     return found
