@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from opentwbench.apparatus import extraction
+from opentwbench.apparatus import extraction, thinking_budget, two_axes
 from opentwbench.apparatus.result import Both, MissingInput, Study, StudyError, missing
 from opentwbench.apparatus.rows import Inputs
 from opentwbench.dataset.contract import excerpt
@@ -28,6 +28,10 @@ class Plan:
 STUDIES: Mapping[str, Plan] = MappingProxyType(
     {
         "extraction": Plan(extraction.TITLE, extraction.QUESTION, extraction.METHOD_TEXT, extraction.study),
+        "thinking_budget": Plan(
+            thinking_budget.TITLE, thinking_budget.QUESTION, thinking_budget.METHOD_TEXT, thinking_budget.study
+        ),
+        "two_axes": Plan(two_axes.TITLE, two_axes.QUESTION, two_axes.METHOD_TEXT, two_axes.study),
     }
 )
 """Study id -> plan, in the order in which the site lists them."""
