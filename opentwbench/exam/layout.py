@@ -257,7 +257,7 @@ def _painted(runs: Iterable[dict[str, Any]]) -> tuple[list[Span], frozenset[Glyp
     heads: list[tuple[float, float, float, float, float, str]] = []
     starts: list[int] = []
     ends: list[float] = []
-    drawn: dict[str, set[tuple[int, int]]] = {}
+    drawn: dict[str, list[tuple[Any, ...]]] = {}
     font, size = "", 0.0
     right = gap = 0.0
     base = math.inf  # no span is open, so that the next character opens one
@@ -276,7 +276,7 @@ def _painted(runs: Iterable[dict[str, Any]]) -> tuple[list[Span], frozenset[Glyp
                 base = y
             codes.append(code)
             right = x1
-        drawn.setdefault(font, set()).update(map(_CODE_AND_GLYPH, chars))
+        drawn.setdefault(font, []).extend(chars)
     text = "".join([chr(code) if code > 0 else UNKNOWN for code in codes])
     # The end that was noted where a span opened is that of the span before it.
     spans = [
@@ -285,7 +285,12 @@ def _painted(runs: Iterable[dict[str, Any]]) -> tuple[list[Span], frozenset[Glyp
             heads, [*ends, right][1:], starts, [*starts, len(codes)][1:], strict=True
         )
     ]
-    wide = ((font, code, glyph) for font, pairs in drawn.items() for code, glyph in pairs if code >= FIRST_WIDE)
+    wide = (
+        (font, code, glyph)
+        for font, chars in drawn.items()
+        for code, glyph in set(map(_CODE_AND_GLYPH, chars))
+        if code >= FIRST_WIDE
+    )
     return spans, frozenset(wide)
 
 
@@ -322,22 +327,18 @@ def _without_hidden(spans: Sequence[Span]) -> tuple[Span, ...]:
     """Spans a reader can see: not drawn at an unreadable size, not the same text drawn twice for boldness."""
     smallest = INVISIBLE_SIZE * _body_size(spans)
     kept: list[Span] = []
-    seen: dict[str, list[Span]] = {}
+    seen: set[tuple[str, int, int]] = set()
     for span in spans:
-        if span.size < smallest:
+        x0, _, _, _, base, size, _, text = span
+        if size < smallest:
             continue
-        if not span.text.isspace():
-            before = seen.setdefault(span.text, [])
-            if before and _place(span) in map(_place, before):
+        if not text.isspace():
+            place = (text, round(x0 / 2), round(base / 2))
+            if place in seen:
                 continue
-            before.append(span)
+            seen.add(place)
         kept.append(span)
     return tuple(kept)
-
-
-def _place(span: Span) -> tuple[int, int]:
-    """Where a span stands, to two points: bold type is made by printing a text twice."""
-    return round(span.x0 / 2), round(span.base / 2)
 
 
 def _body_size(spans: Sequence[Span]) -> float:
@@ -406,13 +407,16 @@ def _small_spans(printed: Sequence[Span]) -> set[int]:
         # Only larger type matters, and most sizes have little or none on the page.
         larger = [span for span in printed if size < SMALL * span.size]
         if larger:
-            small.update(id(span) for span in printed if span.size == size and _is_set_off(span, larger))
+            reach = SHIFT * max(span.size for span in larger)
+            small.update(id(span) for span in printed if span.size == size and _is_set_off(span, larger, reach))
     return small
 
 
-def _is_set_off(span: Span, larger: Sequence[Span]) -> bool:
-    """True when the span is raised or lowered from one of the larger spans (in order of base) beside it."""
-    reach = SHIFT * max(other.size for other in larger)
+def _is_set_off(span: Span, larger: Sequence[Span], reach: float) -> bool:
+    """True when the span is raised or lowered from one of the larger spans (in order of base) beside it.
+
+    `reach` is the widest shift, in points, that the largest of them allows.
+    """
     start = bisect.bisect_left(larger, span.base - reach, key=_BASE)
     for other in larger[start : bisect.bisect_right(larger, span.base + reach, key=_BASE)]:
         beside = other.x0 - 0.6 * other.size <= span.x1 and span.x0 <= other.x1 + 0.6 * other.size

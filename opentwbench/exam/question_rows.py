@@ -149,7 +149,13 @@ def _comparable(text: str) -> str:
 
 def _content(page: Page, layout: str) -> list[_Row]:
     """The page's rows without running header and turn-over note, markers set apart."""
-    words = [part for word in page.words for part in _parts(word, layout)]
+    words: list[_Word] = []
+    pattern = _TEXT_MARKERS.get(layout)
+    for word in page.words:
+        if pattern or _GLYPH.search(word[4]):
+            words.extend(_parts(word, pattern))
+        else:
+            words.append(_Word(*word[:5]))
     if layout == PICTURES:
         words += [_Word(box.x0, box.y0, box.x1, box.y1, "", UNREAD) for box in page.images]
     rows = _rows(words, page)
@@ -161,10 +167,9 @@ def _content(page: Page, layout: str) -> list[_Row]:
     return [row for row in rows[top:] if not (row.words[0].y0 > BOTTOM * page.height and _TURN_OVER.match(row.text))]
 
 
-def _parts(word: Word, layout: str) -> Iterable[_Word]:
-    """A word cut at its markers, the cuts placed by equal widths."""
+def _parts(word: Word, pattern: re.Pattern[str] | None) -> Iterable[_Word]:
+    """A word cut at its markers, the cuts placed by equal widths; `pattern` is that of markers in letters."""
     x0, y0, x1, y1, text = word[:5]
-    pattern = _TEXT_MARKERS.get(layout)
     marker = pattern.match(text) if pattern else None
     if marker:
         letter = unicodedata.normalize("NFKC", marker[1])
@@ -191,18 +196,19 @@ def _rows(words: list[_Word], page: Page) -> list[_Row]:
     """Words by the height of their middles; a small word joins the row whose tall words hold its middle."""
     if not words:
         return []
-    common = median(word.y1 - word.y0 for word in words)
-    tall = sorted((w for w in words if w.y1 - w.y0 > 0.8 * common), key=lambda w: w.y0 + w.y1)
+    shortest = 0.8 * median([word.y1 - word.y0 for word in words])
+    tall = sorted([w for w in words if w.y1 - w.y0 > shortest], key=lambda w: w.y0 + w.y1)
     grouped: list[list[_Word]] = []
+    twice, height = -math.inf, 0.0  # of the row's first word: twice its middle, and its height
     for word in tall:
-        first = grouped[-1][0] if grouped else None
-        reach = SAME_ROW * min(word.y1 - word.y0, first.y1 - first.y0) if first else 0.0
-        if first and (word.y0 + word.y1 - first.y0 - first.y1) / 2 < reach:
+        _, y0, _, y1, *_ = word
+        if y0 + y1 - twice < 2 * SAME_ROW * min(y1 - y0, height):
             grouped[-1].append(word)
         else:
             grouped.append([word])
+            twice, height = y0 + y1, y1 - y0
     for word in words:
-        if word.y1 - word.y0 <= 0.8 * common:
+        if word.y1 - word.y0 <= shortest:
             middle = (word.y0 + word.y1) / 2
             nearest = min(grouped, key=lambda row: abs((row[0].y0 + row[0].y1) / 2 - middle), default=None)
             if nearest and nearest[0].y0 <= middle <= nearest[0].y1:
