@@ -136,12 +136,13 @@ class _Draw:
 
 
 def _letter(model: SampleModel, asked: Question, draw: _Draw, again: _Draw) -> str:
-    hard = _Draw(asked.stem)("difficulty") - 0.5
-    ability = model.ability - 0.35 * hard
+    ability = model.ability
     if asked.benchmark == "formosa":
         ability += 0.13 if model.taiwan_tuned else -0.10
     # One answer in forty comes out differently when the question is asked again.
-    knows = (again if again("steady") < 0.025 else draw)("knows") < min(0.99, max(0.25, ability))
+    own = (again if again("steady") < 0.025 else draw)("knows")
+    # Mostly the question decides, so that models find the same questions hard.
+    knows = 0.75 * _Draw(asked.stem)("difficulty") + 0.25 * own < min(0.98, max(0.25, ability))
     if knows:
         return asked.key
     others = [letter for letter in "ABCD" if letter != asked.key]

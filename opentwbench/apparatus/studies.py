@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from opentwbench.apparatus import extraction, thinking_budget, two_axes
+from opentwbench.apparatus import curation, extraction, noise_floor, sample_population, thinking_budget, two_axes
 from opentwbench.apparatus.result import Both, MissingInput, Study, StudyError, missing
 from opentwbench.apparatus.rows import Inputs
 from opentwbench.dataset.contract import excerpt
@@ -25,14 +25,17 @@ class Plan:
     conduct: Callable[[Inputs], Study]
 
 
+_MODULES = {
+    "extraction": extraction,
+    "thinking_budget": thinking_budget,
+    "noise_floor": noise_floor,
+    "two_axes": two_axes,
+    "sample_population": sample_population,
+    "curation": curation,
+}
+
 STUDIES: Mapping[str, Plan] = MappingProxyType(
-    {
-        "extraction": Plan(extraction.TITLE, extraction.QUESTION, extraction.METHOD_TEXT, extraction.study),
-        "thinking_budget": Plan(
-            thinking_budget.TITLE, thinking_budget.QUESTION, thinking_budget.METHOD_TEXT, thinking_budget.study
-        ),
-        "two_axes": Plan(two_axes.TITLE, two_axes.QUESTION, two_axes.METHOD_TEXT, two_axes.study),
-    }
+    {name: Plan(of.TITLE, of.QUESTION, of.METHOD_TEXT, of.study) for name, of in _MODULES.items()}
 )
 """Study id -> plan, in the order in which the site lists them."""
 

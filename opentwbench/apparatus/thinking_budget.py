@@ -38,7 +38,8 @@ QUESTION = Both(
 )
 METHOD_TEXT = Both(
     "同一模型、評測集、協定與精度，以兩種 token 預算各跑一次，逐題配對（兩邊都有回覆才計）。正確與否及可否擷取"
-    "各以 McNemar 精確檢定比較；「救回／新失」是擷取狀態的轉變，其差等於未擷取數的變化，不等於答錯數的變化。迴圈為回覆結尾同一段文字"
+    "各以 McNemar 精確檢定比較；「救回／新失」是擷取狀態的轉變，其差等於未擷取數的變化，不等於答錯數的變化。"
+    "迴圈為回覆結尾同一段文字"
     "連續五次以上。費用比為完成 token 總數之比。n 為配對題數。",
     "The same model, benchmark, protocol and precision under two token budgets, paired by item (a reply in both). "
     "McNemar's exact test compares right answers, and parsed replies apart from them: rescued and newly lost are "
