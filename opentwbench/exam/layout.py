@@ -220,7 +220,7 @@ def read_pages(path: Path) -> tuple[Page, ...]:
             raise PaperRejected(
                 RejectionReason.NOT_A_PDF, f"a page cannot be read ({error})", file=path.name
             ) from error
-    characters = sum(len(span.text.strip()) for page in pages for span in page.spans)
+    characters = sum(map(len, " ".join([span.text for page in pages for span in page.spans]).split()))
     if characters < MIN_CHARACTERS_A_PAGE * len(pages):
         detail = f"{characters} characters on {len(pages)} pages: a scan"
         raise PaperRejected(RejectionReason.NO_TEXT_LAYER, detail, file=path.name)

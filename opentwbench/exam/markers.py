@@ -33,7 +33,7 @@ _TEXT_MARKERS = {
 
 def layout_of(lines: Sequence[Line], pages: Sequence[Page]) -> str | None:
     """The marker layout: private-use glyphs where there are enough, else what is used most; None without markers."""
-    if sum(count_markers(span.text) for line in lines for span in line.spans) >= FEWEST:
+    if count_markers("".join([span.text for line in lines for span in line.spans])) >= FEWEST:
         return PRIVATE_USE
     counts: Counter[str] = Counter()
     for line in lines:

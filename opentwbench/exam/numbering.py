@@ -162,7 +162,7 @@ def _markers_before(lines: Sequence[Line]) -> list[int]:
     """Running count of markers before each line, and after the last."""
     seen = [0]
     for line in lines:
-        seen.append(seen[-1] + sum(count_markers(span.text) for span in line.spans))
+        seen.append(seen[-1] + count_markers(line.text))
     return seen
 
 

@@ -9,7 +9,7 @@ options cannot be read with confidence is rejected; a question that cannot be sh
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -90,12 +90,8 @@ class _Draft:
         if not printed:
             return
         self.rows.setdefault(part, []).append(list(pieces))
-        box = Box(
-            min(s.x0 for s in printed),
-            min(s.y0 for s in printed),
-            max(s.x1 for s in printed),
-            max(s.y1 for s in printed),
-        )
+        lefts, tops, rights, bottoms, *_ = zip(*printed, strict=True)
+        box = Box(min(lefts), min(tops), max(rights), max(bottoms))
         self.regions.append(Region(line.page, box, part))
 
 
@@ -174,7 +170,7 @@ class _Reader:
         first = lines[0]
         number = cut(first.spans[0], 0, opening.characters)
         region = Region(first.page, number.box, "number")
-        draft = _Draft(opening.number, first.page, region, _printed(number))
+        draft = _Draft(opening.number, first.page, region, _printed([number]))
         rows: list[list[Piece]] = [list(zip(line.spans, line.shifts, strict=True)) for line in lines]
         rest = first.spans[0].text[opening.characters :]
         rows[0] = ([(cut(first.spans[0], opening.characters), 0)] if rest.strip() else []) + rows[0][1:]
@@ -510,20 +506,20 @@ def _account_characters(lines: Sequence[Line], drafts: Sequence[_Draft]) -> dict
     The total is counted from the lines, the classes from what the questions hold: a character lost or doubled between
     the two shows as a difference.
     """
-    counts: Counter[str] = Counter(printed=sum(_printed(span) for line in lines for span in line.spans))
+    counts: Counter[str] = Counter(printed=_printed(span for line in lines for span in line.spans))
     for draft in drafts:
         counts["number"] += draft.number_characters
         counts["marker"] += draft.markers
-        counts["label"] += sum(_printed(span) for span in draft.labels)
-        counts[_kind_of_outside(draft.outside)] += sum(_printed(s) for line in draft.outside for s in line.spans)
+        counts["label"] += _printed(draft.labels)
+        counts[_kind_of_outside(draft.outside)] += _printed(span for line in draft.outside for span in line.spans)
         for part, rows in draft.rows.items():
-            counts["stem" if part == "stem" else "option"] += sum(_printed(s) for row in rows for s, _ in row)
+            counts["stem" if part == "stem" else "option"] += _printed(span for row in rows for span, _ in row)
     return dict(counts)
 
 
-def _printed(span: Span) -> int:
-    """Characters of the text layer in a span: blanks, and what the reader itself wrote in, do not count."""
-    return 0 if not span.font else sum(map(len, span.text.replace(BLANK, "").split()))
+def _printed(spans: Iterable[Span]) -> int:
+    """Characters of the text layer in spans: blanks, and what the reader itself wrote in, do not count."""
+    return sum(map(len, " ".join([span.text for span in spans if span.font]).replace(BLANK, "").split()))
 
 
 def _reject_unread(name: str, characters: Mapping[str, int], drafts: Sequence[_Draft]) -> None:
