@@ -40,52 +40,38 @@ single as (
 
 ),
 
+-- Every kind of pair has one shape; it says what is joined with itself, and when two of its rows are a pair.
 paired as (
 
+    {% for kind, of, fits in [
+        ('extraction', 'columns', "a.run_id = b.run_id and a.method = 'ranked' and b.method <> 'ranked'"),
+        ('benchmark', 'columns', "a.model = b.model and a.serving_precision = b.serving_precision
+            and a.protocol_id = b.protocol_id
+            and a.method = 'ranked' and b.method = 'ranked' and a.benchmark < b.benchmark"),
+        ('protocol', 'single', "a.model = b.model and a.serving_precision = b.serving_precision
+            and a.max_tokens = b.max_tokens
+            and a.benchmark = b.benchmark and a.protocol_name < b.protocol_name"),
+    ] %}
     select
-        'extraction' as kind,
-        a.benchmark as benchmark_a, a.protocol_name as protocol_a, a.method as method_a,
-        b.benchmark as benchmark_b, b.protocol_name as protocol_b, b.method as method_b,
-        a.score as score_a, b.score as score_b
-    from columns as a
-    inner join columns as b on a.run_id = b.run_id and a.method = 'ranked' and b.method <> 'ranked'
-
-    union all
-
-    select
-        'benchmark',
-        a.benchmark, a.protocol_name, a.method,
-        b.benchmark, b.protocol_name, b.method,
-        a.score, b.score
-    from columns as a
-    inner join columns as b
-        on
-            a.model = b.model and a.serving_precision = b.serving_precision and a.protocol_id = b.protocol_id
-            and a.method = 'ranked' and b.method = 'ranked' and a.benchmark < b.benchmark
-
-    union all
-
-    select
-        'protocol',
-        a.benchmark, a.protocol_name, a.method,
-        b.benchmark, b.protocol_name, b.method,
-        a.score, b.score
-    from single as a
-    inner join single as b
-        on
-            a.model = b.model and a.serving_precision = b.serving_precision and a.max_tokens = b.max_tokens
-            and a.benchmark = b.benchmark and a.protocol_name < b.protocol_name
+        '{{ kind }}' as kind,
+        {% for side in ('a', 'b') -%}
+        {{ side }}.benchmark as benchmark_{{ side }},
+        {{ side }}.protocol_name as protocol_{{ side }},
+        {{ side }}.method as method_{{ side }},
+        {{ side }}.score as score_{{ side }}{{ ',' if not loop.last }}
+        {% endfor -%}
+    from {{ of }} as a
+    inner join {{ of }} as b on {{ fits }}
+    {{ 'union all' if not loop.last }}
+    {% endfor %}
 
 ),
 
+{% set pair = 'kind, benchmark_a, protocol_a, method_a, benchmark_b, protocol_b, method_b' %}
+{% set part = 'scope, ' ~ pair %}
 placed as (
 
-    select
-        *,
-        rank() over (
-            partition by kind, benchmark_a, protocol_a, method_a, benchmark_b, protocol_b, method_b
-            order by score_a desc
-        ) as place
+    select *, rank() over (partition by {{ pair }} order by score_a desc) as place
     from paired
 
 ),
@@ -100,7 +86,6 @@ scoped as (
 
 ),
 
-{% set part = 'scope, kind, benchmark_a, protocol_a, method_a, benchmark_b, protocol_b, method_b' %}
 ranked as (
 
     select
@@ -112,13 +97,7 @@ ranked as (
 )
 
 select
-    kind,
-    benchmark_a,
-    protocol_a,
-    method_a,
-    benchmark_b,
-    protocol_b,
-    method_b,
+    {{ pair }},
     scope,
     count(*) as n,
     case
@@ -126,5 +105,5 @@ select
             then least(1.0, greatest(-1.0, corr(rank_a, rank_b)))
     end as spearman
 from ranked
-group by kind, benchmark_a, protocol_a, method_a, benchmark_b, protocol_b, method_b, scope
+group by {{ part }}
 order by kind, benchmark_a, protocol_a, benchmark_b, protocol_b, method_b, scope
