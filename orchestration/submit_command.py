@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any, NoReturn
@@ -22,11 +23,14 @@ from opentwbench.dataset.model import DatasetError
 from opentwbench.evaluation.items import ItemSet, item_file
 from opentwbench.evaluation.model import Rate
 from opentwbench.evaluation.protocols import BOX, PATTERN, REASONING_BUDGET, REGISTRY, Protocol, ProtocolError
+from opentwbench.evaluation.refusals import Refused, keep, refused
 from opentwbench.evaluation.sample import SampleError, read_edition
 from opentwbench.evaluation.scoring import rate_json
 from opentwbench.evaluation.submission_reading import (
     MAX_BYTES,
     MAX_PROVENANCE_BYTES,
+    Provenance,
+    Row,
     SubmissionRefused,
     read_provenance,
     read_rows,
@@ -95,9 +99,21 @@ def fold_in(
     protocol: ProtocolOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Check a submission and take it into the store's folder submissions. Folding it again changes nothing."""
-    submission = _checked(results, provenance, store, items, sample, protocol, as_json=as_json)
+    """Check a submission and take it into the store's folder submissions. Folding it again changes nothing.
+
+    A refused one is recorded with its reason in submissions/refused, for the mart's submissions_log.
+    """
     today = datetime.now(UTC).date().isoformat()
+    submission = _checked(
+        results,
+        provenance,
+        store,
+        items,
+        sample,
+        protocol,
+        as_json=as_json,
+        refusing=lambda refusal: keep(refusal, submissions_folder(store), today),
+    )
     _, new = fold(submission, submissions_folder(store), today)
     _show(submission, as_json=as_json, folded="taken in" if new else "was there already")
 
@@ -111,7 +127,9 @@ def _checked(
     protocol: Path | None,
     *,
     as_json: bool,
+    refusing: Callable[[Refused], object] = lambda refusal: None,
 ) -> Submission:
+    """The submission, judged; otherwise the program ends. `refusing` is given the record of a refusal."""
     try:
         files = tuple(item_file(path) for path in items or published_folders(store))
         chosen = frozenset(standing_of(read_edition(sample), files).scored) if sample else None
@@ -120,11 +138,14 @@ def _checked(
         protocols = (*PROTOCOLS, *([_protocol(protocol)] if protocol else ()))
     except (DatasetError, StoreError, SampleError, ProtocolError, OSError) as error:
         _stop(USAGE, str(error))
+    given: Provenance | None = None
+    form, found = "", list[Row]()
     try:
         given = read_provenance(record)
         form, found = read_rows(rows)
         return judge(found, form, given, asked, asked.version, protocols)
     except SubmissionRefused as refusal:
+        refusing(refused(refusal, rows, record, given, form, len(found)))
         if as_json:
             print(json.dumps({"accepted": False, "reason": refusal.reason.value, "detail": refusal.detail}))
         _stop(REFUSED, str(refusal))

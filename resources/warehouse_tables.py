@@ -31,6 +31,7 @@ from opentwbench.evaluation.journal import (
 )
 from opentwbench.evaluation.model import AskedItem, RunRecord
 from opentwbench.evaluation.protocols import REGISTRY, Protocol
+from opentwbench.evaluation.refusals import read_refusals
 from opentwbench.evaluation.runs import score, write_scores
 from opentwbench.evaluation.submissions import read_all
 from opentwbench.exam.accounting import Accounting
@@ -212,6 +213,7 @@ def write_tables(places: Places, warehouse: Warehouse) -> dict[str, tables.Writt
         "protocols": _protocols(places),
         "runs": (tables.run_row(_run_of(folder)) for folder in places.run_folders()),
         "submissions": (each.to_row() for each in read_all(places.submissions)),
+        "refused_submissions": (each.to_row() for each in read_refusals(places.submissions)),
         "submission_answers": (row for each in read_all(places.submissions) for row in each.answer_rows()),
         "build_accounting": _accounts(places.store),
         "key_figures": _keys(places.store),

@@ -1,4 +1,6 @@
-{% for table, rate in [('leaderboard', 'accuracy'), ('leaderboard', 'parse_rate'), ('leaderboard', 'strict_accuracy'),
+{% for table, rate in [('leaderboard', 'accuracy'), ('leaderboard', 'parse_rate'),
+                       ('leaderboard', 'macro_accuracy'), ('field_scores', 'macro_accuracy'),
+                       ('leaderboard', 'strict_accuracy'),
                        ('leaderboard', 'lenient_accuracy'), ('subject_scores', 'accuracy'),
                        ('field_scores', 'accuracy'), ('year_scores', 'accuracy'), ('item_difficulty', 'pass_rate'),
                        ('key_consistency', 'consistency'), ('submissions_log', 'strict_accuracy'),

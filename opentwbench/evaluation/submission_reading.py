@@ -152,7 +152,7 @@ def read_provenance(data: bytes) -> Provenance:
         if name in OPTIONAL and (value is None or (isinstance(value, str) and not value.strip())):
             continue  # left blank in the record that came with the bundle
         given = _provenance_text(name, value)
-        texts[name] = given if name in ("dataset_version", "protocol_id") else _cleared(given)
+        texts[name] = given if name in ("dataset_version", "protocol_id") else cleared(given)
         if name == "model" and texts[name] != given:
             words = "provenance: model must be the public name of the model, without a path or an address"
             raise SubmissionRefused(Refusal.BAD_PROVENANCE, words)
@@ -181,7 +181,8 @@ def _provenance_text(name: str, value: object) -> str:
     return text
 
 
-def _cleared(text: str) -> str:
+def cleared(text: str) -> str:
+    """The text without what names a person or a machine."""
     for pattern in _PERSONAL:
         text = pattern.sub(DROPPED, text)
     return text

@@ -184,6 +184,22 @@ SCHEMAS: Mapping[str, pa.Schema] = MappingProxyType(
                 _count("rows"),
             ]
         ),
+        # What was not taken in, and why; a text is '' where the provenance said nothing that may be kept.
+        "refused_submissions": pa.schema(
+            [
+                _text("refusal_id"),
+                _text("reason"),
+                _text("detail"),
+                _text("form"),
+                _count("rows"),
+                _text("model"),
+                _text("benchmark"),
+                _text("dataset_version"),
+                _text("protocol_id"),
+                _text("serving_precision"),
+                _text("received"),
+            ]
+        ),
         # item_id is null where the submitted hash cannot tell two rows apart.
         "submission_answers": pa.schema(
             [

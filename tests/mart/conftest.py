@@ -190,6 +190,10 @@ def other_tables(tables: Tables) -> None:
         for form in ("published", "exact")
     ]
     tables.extra["submission_answers"] = [*submitted(tables, "published"), *submitted(tables, "exact")]
+    tables.extra["refused_submissions"] = [
+        refusal("ref-0000000000000001", "missing_items", form="published", rows=900, model="maker/model-002"),
+        refusal("ref-0000000000000002", "no_consent"),
+    ]
     tables.extra["check_results"] = [
         {
             "dataset": "made",
@@ -202,6 +206,13 @@ def other_tables(tables: Tables) -> None:
             "judged_manifest": "aa",
         }
     ]
+
+
+def refusal(refusal_id: str, reason: str, **given: object) -> dict[str, object]:
+    """A refused submission; what is not given stands empty, as where there is no consent to keep it."""
+    empty = dict.fromkeys(("form", "model", "benchmark", "dataset_version", "protocol_id", "serving_precision"), "")
+    fixed = {"refusal_id": refusal_id, "reason": reason, "detail": "made up", "received": "2026-11-11", "rows": 0}
+    return {**empty, **fixed, **given}
 
 
 def submitted(tables: Tables, form: str) -> Iterator[dict[str, object]]:

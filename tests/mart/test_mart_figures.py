@@ -19,6 +19,7 @@ from opentwbench.evaluation.scoring import summarise
 from opentwbench.statistics.intervals import wilson
 from opentwbench.statistics.paired import mcnemar
 from opentwbench.statistics.ranks import spearman, spearman_above, spearman_top
+from opentwbench.statistics.stratified import Stratum, estimate
 from resources.warehouse import MartBuildError, Warehouse
 
 from .conftest import (
@@ -63,6 +64,8 @@ def test_a_run_has_the_figures_of_the_library(mart: Mart, built: Built) -> None:
     assert (board["accuracy_low"], board["accuracy_high"]) == pytest.approx((score.micro.low, score.micro.high))
     assert (board["parse_rate_low"], board["parse_rate_high"]) == pytest.approx((score.parsed.low, score.parsed.high))
     assert board["macro_accuracy"] == pytest.approx(score.macro.value)
+    bounds = (board["macro_accuracy_low"], board["macro_accuracy_high"])
+    assert bounds == pytest.approx((score.macro.low, score.macro.high))
     assert board["clustered_error"] == pytest.approx(score.clustered_error)
     assert board["error_rate"] == pytest.approx(summary.error_rate.value)
     assert board["cap_hit_rate"] == pytest.approx(summary.cap_hits.value)
@@ -95,6 +98,20 @@ def test_cells_have_the_figures_of_the_library(mart: Mart, built: Built, table: 
         row = found[name]
         assert (row["hits"], row["n"], row["parsed"]) == (cell.correct.hits, cell.correct.n, cell.parsed.hits)
         assert (row["accuracy_low"], row["accuracy_high"]) == pytest.approx((cell.correct.low, cell.correct.high))
+
+
+def test_a_macro_interval_is_that_of_strata_of_equal_weight(mart: Mart) -> None:
+    cells = "SELECT hits, n FROM subject_scores WHERE run_id = 'run-003' AND n > 0"
+    some_field = "SELECT min(field) AS name FROM field_scores WHERE run_id = 'run-003'"
+    field = str(one(mart, some_field)["name"])
+    for table, where in (("leaderboard", "true"), ("field_scores", f"field = '{field}'")):
+        strata = [(int(str(row["hits"])), int(str(row["n"]))) for row in rows(mart, f"{cells} AND {where}")]
+        # Of a huge size, so that none counts as judged whole.
+        expected = estimate([Stratum(10**12, n, hits) for hits, n in strata])
+        row = one(mart, f"FROM {table} WHERE run_id = 'run-003' AND {where}")
+        found = (row["macro_accuracy"], row["macro_accuracy_low"], row["macro_accuracy_high"])
+        assert found == pytest.approx((expected.share, expected.interval.low, expected.interval.high))
+        assert len(strata) == row["n_subjects"] > 1
 
 
 def test_every_interval_is_wilsons(mart: Mart) -> None:
@@ -295,6 +312,16 @@ def test_submissions_stay_apart(mart: Mart) -> None:
     assert not {"published", "exact"}.intersection(map(str, built_runs(mart)))
 
 
+def test_refused_submissions_stand_in_the_log_without_a_score(mart: Mart) -> None:
+    counts = rows(mart, "SELECT is_accepted, count(*) AS n FROM submissions_log GROUP BY ALL ORDER BY 1")
+    assert counts == [{"is_accepted": False, "n": 2}, {"is_accepted": True, "n": 2}]
+    known = one(mart, "FROM submissions_log WHERE submission_id = 'ref-0000000000000001'")
+    assert (known["model"], known["refused_for"], known["n"]) == ("maker/model-002", "missing_items", 900)
+    assert (known["strict_accuracy"], known["strict_hits"], known["n_items"]) == (None, None, None)
+    unknown = one(mart, "FROM submissions_log WHERE submission_id = 'ref-0000000000000002'")
+    assert (unknown["model"], unknown["form"], unknown["refused_for"]) == (None, None, "no_consent")
+
+
 # -- parse alarms -----------------------------------------------------------------------------------------------------
 
 
@@ -458,6 +485,11 @@ DAMAGES = (
     Damage("submissions_stay_apart", "UPDATE submissions_log SET submission_id = 'run-003' WHERE form = 'exact'"),
     Damage("two_protocols_are_two_rows", f"UPDATE leaderboard SET protocol_id = 'box-0'{RUN}"),
     Damage("two_protocols_are_two_rows", "UPDATE head_to_head SET run_a = 'bare-001' WHERE run_b = 'run-003'"),
+    Damage("intervals_contain_their_rate", f"UPDATE leaderboard SET macro_accuracy_high = 0{RUN}"),
+    Damage("intervals_contain_their_rate", "UPDATE field_scores SET macro_accuracy_low = 1"),
+    Damage("filled_accepted_submissions", "UPDATE submissions_log SET strict_hits = NULL WHERE form = 'exact'"),
+    Damage("filled_refused_submissions", "UPDATE submissions_log SET refused_for = NULL WHERE NOT is_accepted"),
+    Damage("apparatus_payload", "INSERT INTO apparatus_studies VALUES ('odd', '{\"tables\": []}', 1, 'made up')"),
     Damage("filled_leaderboard", f"UPDATE leaderboard SET model = NULL{RUN}"),
     Damage("within_leaderboard", f"UPDATE leaderboard SET accuracy_low = -0.1{RUN}"),
     Damage("within_leaderboard", f"UPDATE leaderboard SET error_rate = 'nan'{RUN}"),

@@ -4,7 +4,6 @@ with totals as (
     select
         run_id,
         count(*) as n_subjects,
-        avg(hits / nullif(n, 0)) as macro_accuracy,
         count(*) filter (where n > 0) as clusters,
         sum(hits) / nullif(sum(n), 0) as share,
         sum(hits * hits) as hits_squared,
@@ -51,7 +50,9 @@ scored as (
         coalesce(withdrawn.n_withdrawn, 0) as n_withdrawn,
         runs.n_ungraded,
         {{ score_columns('totals.') }},
-        totals.macro_accuracy,
+        macro.macro_accuracy,
+        macro.macro_accuracy_low,
+        macro.macro_accuracy_high,
         -- Cluster-robust standard error with the items of a subject as one cluster; formula and source:
         -- opentwbench/evaluation/scoring.py, _clustered_error. The sum of (hits - n * share)^2, multiplied out.
         case
@@ -82,6 +83,7 @@ scored as (
         annotated.annotations
     from {{ ref('int_runs') }} as runs
     inner join totals using (run_id)
+    left join {{ ref('int_macro_scores') }} as macro on runs.run_id = macro.run_id and macro.is_over_all
     left join {{ ref('int_repeats') }} as repeats using (run_id)
     left join withdrawn using (run_id)
     left join annotated using (model)

@@ -18,6 +18,7 @@ from opentwbench.evaluation.items import ItemSet, item_file
 from opentwbench.evaluation.journal import Journal, write_run
 from opentwbench.evaluation.model import RunRecord
 from opentwbench.evaluation.protocols import BOX
+from opentwbench.evaluation.refusals import read_refusals
 from opentwbench.evaluation.scoring import grade
 from opentwbench.evaluation.submissions import read_all, row_of
 from orchestration.cli import application
@@ -142,9 +143,32 @@ def test_refusals_say_what_to_do(store: Path, tmp_path: Path) -> None:
     results, provenance = files(tmp_path, items)
     publish(store, ROWS, ROWS[0].item_id)
     assert "other_version" in otb("submit", "fold", results, "--provenance", provenance, "--store", store, status=3)
-    assert not (store / "submissions").exists()
+    assert list(read_all(store / "submissions")) == []
     otb("submit", "check", tmp_path / "none", "--provenance", provenance, "--store", store, status=2)
     otb("submit", "check", results, "--provenance", provenance, "--store", tmp_path / "none", status=2)
+
+
+def test_a_fold_that_is_refused_is_kept_for_the_maintainer(store: Path, tmp_path: Path) -> None:
+    items = ItemSet((item_file(store / "publications" / "tw-sample-subject-bench"),))
+    results, provenance = files(tmp_path, items, hardware="2 x H100, host=gpu-17")
+    short = tmp_path / "short.jsonl"
+    short.write_text("".join(results.read_text().splitlines(keepends=True)[:20]))
+    arguments = (short, "--provenance", provenance, "--store", store)
+    otb("submit", "check", *arguments, status=3)
+    assert not (store / "submissions").exists(), "check writes nothing"
+    for _ in range(2):
+        assert "missing_items" in otb("submit", "fold", *arguments, status=3)
+    (kept,) = read_refusals(store / "submissions")
+    assert (kept.reason, kept.form, kept.rows, kept.model) == ("missing_items", "exact", 20, "some/[model]")
+    assert "10 of 30 hashes have no row" in kept.detail
+    otb("submit", "fold", results, "--provenance", provenance, "--store", store)
+    files(tmp_path, items, consent=False, model="maker/secret-model")
+    assert "no_consent" in otb("submit", "fold", *arguments, status=3)
+    found = {each.reason: each for each in read_refusals(store / "submissions")}
+    assert set(found) == {"missing_items", "no_consent"} and len(list(read_all(store / "submissions"))) == 1
+    assert (found["no_consent"].model, found["no_consent"].rows) == ("", 0)
+    written = "".join(path.read_text() for path in (store / "submissions" / "refused").iterdir())
+    assert "gpu-17" not in written and "secret-model" not in written
 
 
 def test_a_bundle_with_another_budget(store: Path, tmp_path: Path) -> None:
