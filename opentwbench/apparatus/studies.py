@@ -9,7 +9,16 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from opentwbench.apparatus import curation, extraction, noise_floor, sample_population, thinking_budget, two_axes
+from opentwbench.apparatus import (
+    curation,
+    extraction,
+    free_text,
+    noise_floor,
+    placeholder,
+    sample_population,
+    thinking_budget,
+    two_axes,
+)
 from opentwbench.apparatus.result import Both, MissingInput, Study, StudyError, missing
 from opentwbench.apparatus.rows import Inputs
 from opentwbench.dataset.contract import excerpt
@@ -27,11 +36,13 @@ class Plan:
 
 _MODULES = {
     "extraction": extraction,
+    "prompt_placeholder": placeholder,
     "thinking_budget": thinking_budget,
     "noise_floor": noise_floor,
     "two_axes": two_axes,
     "sample_population": sample_population,
     "curation": curation,
+    "free_text": free_text,
 }
 
 STUDIES: Mapping[str, Plan] = MappingProxyType(
