@@ -13,8 +13,11 @@ import time
 from pathlib import Path
 
 from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
 
 from opentwbench.apparatus.studies import STUDIES
+from opentwbench.evaluation.mart import DATABASE, open_mart
 from orchestration.build import Build
 from orchestration.build_command import exit_status, recorded_instance, show
 from orchestration.definitions import Configuration
@@ -51,6 +54,9 @@ def main(folder: Path, console: Console) -> int:
         published = store / "publications" / slug
         steps += [(f"{published / 'README.md'}", "a published card"), (f"{published / 'benchmark.jsonl'}", "its items")]
         steps += [(f".venv/bin/otb subject show {slug} --store {store}", "its items, accounts and checks")]
+    mart = store / "warehouse" / DATABASE
+    query = f"import duckdb; print(duckdb.connect('{mart}', read_only=True).sql('FROM leaderboard'))"
+    steps += [(f'.venv/bin/python -c "{query}"', "the mart; ten questions to it: docs/analysts.md")]
     steps += [(f".venv/bin/otb apparatus show extraction --store {store}", "one of the apparatus studies")]
     steps += [(f"make ui STORE={store} SOURCE={ministry}", "Dagster on 127.0.0.1:3000: asset graph, runs, checks")]
     for what, why in steps:
@@ -71,6 +77,26 @@ def show_models(store: Store, console: Console) -> None:
     found = apparatus.run(STUDIES)
     swapped = house.build()
     console.print(f"{runs} runs of sample models, {len(found)} studies, {len(swapped.tables)} tables in the mart")
+    show_board(house.folder, console)
+
+
+BOARD = """
+SELECT rank_band AS band, model, n,
+       printf('%.1f (%.1f - %.1f)', 100 * accuracy, 100 * accuracy_low, 100 * accuracy_high) AS "accuracy %, 95 %",
+       printf('%.1f', 100 * parse_rate) AS "parsed %"
+FROM leaderboard WHERE is_complete AND benchmark = 'exam' AND protocol_name = 'box'
+ORDER BY leaderboard.accuracy DESC, model LIMIT 8
+"""
+
+
+def show_board(warehouse: Path, console: Console) -> None:
+    """The first rows of the board, asked of the mart as an analyst asks (docs/analysts.md)."""
+    with open_mart(warehouse) as mart:
+        found = mart.execute(BOARD)
+        table = Table(*(escape(column[0]) for column in found.description), title=f"{DATABASE}: exam, box")
+        for row in found.fetchall():
+            table.add_row(*(escape(str(value)) for value in row))
+    console.print(table)
 
 
 if __name__ == "__main__":
