@@ -9,6 +9,7 @@ import io
 import json
 import sys
 from collections import Counter
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Annotated, NoReturn
 
@@ -22,7 +23,15 @@ from rich.table import Table
 from opentwbench.dataset.atomic import write_file
 from opentwbench.dataset.contract import excerpt
 from opentwbench.exam.duplicate_audit import Audit, AuditedFile, Disagreement, audit_folder
-from opentwbench.exam.split_files import SET_ASIDE, AnswerForm, AuditError, ColumnMap, SplitFrom, SplitRule
+from opentwbench.exam.split_files import (
+    SET_ASIDE,
+    AnswerForm,
+    AuditError,
+    ColumnMap,
+    SplitFrom,
+    SplitRule,
+    list_files,
+)
 
 USAGE, INCOMPLETE, FOUND = 2, 3, 4
 """Exit statuses beside 0; 1 stays what Python gives to a fault of ours."""
@@ -89,7 +98,9 @@ def audit(
     names = tuple(name.strip() for name in options.split(",")) if options else ()
     columns = ColumnMap(question, names, answer, answer_form, split_column)
     _check(directory, out, columns)
-    found = _run(directory, columns, SplitRule(split_from, _globs(split or [])), tuple(test or ("test",)))
+    globs = _globs(split or [])
+    _check_globs(directory, globs)
+    found = _run(directory, columns, SplitRule(split_from, globs), tuple(test or ("test",)))
     if test and (absent := sorted(set(test) - set(found.figures.splits))):
         _stop(f"--test {absent[0]}: there is no such split; there are {', '.join(found.figures.splits) or 'none'}")
     if out is not None:
@@ -129,6 +140,17 @@ def _globs(given: list[str]) -> tuple[tuple[str, str], ...]:
             _stop(f"--split {each}: SPLIT=GLOB is needed, e.g. dev='*_dev.csv'")
         pairs.append((name, glob))
     return tuple(pairs)
+
+
+def _check_globs(directory: Path, globs: tuple[tuple[str, str], ...]) -> None:
+    """A glob that fits no file is a slip of the pen: its split would be missing from every figure without a word."""
+    try:
+        names = [file.name for file in list_files(directory)[0]] if globs else []
+    except AuditError as error:
+        _stop(str(error))
+    for split, glob in globs:
+        if not any(fnmatchcase(name, glob) for name in names):
+            _stop(f"--split {split}={glob}: no file below {directory} fits")
 
 
 def _run(directory: Path, columns: ColumnMap, rule: SplitRule, test_splits: tuple[str, ...]) -> Audit:

@@ -67,6 +67,8 @@ def consistency(
     Every disagreement is shown with its papers and the words that differ; `otb study attribute` records what a person
     found it to be.
     """
+    if attributions and not attributions.is_file():
+        _refuse(f"--attributions {attributions}: no such file")
     found = _read(store, attributions)
     if page_file:
         named = f" --attributions {attributions}" if attributions else ""

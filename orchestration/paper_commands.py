@@ -69,7 +69,7 @@ def parse(
     """Parse QUESTION and KEY, or every pair of a list.
 
     A paper that cannot be trusted is rejected with one reason; that is a result, not a failure. A file that is missing
-    is a rejected pair too.
+    is a rejected pair too, and so is a row of the list that names only one file.
 
     Exit status: 0 the pair was accepted (with --pairs: every pair has its record); 2 wrong arguments or a list that
     cannot be read; 3 the pair was rejected (with --pairs: only under --strict).
@@ -198,15 +198,18 @@ def _read_pairs(path: Path) -> Iterator[_Given]:
                 )
             rows.fieldnames = names
             for number, row in enumerate(rows, start=2):
-                if row["question"] is None or row["key"] is None:
-                    _refuse(f"{path}: row {number} has too few columns")
-                yield _Given(row["question"], row["key"], (_locate(row["question"], path), _locate(row["key"], path)))
+                question, key = row["question"] or "", row["key"] or ""
+                if not (question and key):
+                    typer.echo(f"otb paper: {_plain(path.name)}: row {number} lacks a question or a key", err=True)
+                yield _Given(question, key, (_locate(question, path), _locate(key, path)))
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         _refuse(f"{path}: cannot be read as CSV in UTF-8: {error}")
 
 
 def _locate(name: str, listed_in: Path) -> Path:
     """A path of the list: as it stands when it leads to a file, else from the list's folder."""
+    if not name:
+        return Path(os.devnull) / "no-name-given"
     path, beside = Path(name), listed_in.parent / name
     try:
         return beside if not path.is_file() and beside.is_file() else path

@@ -175,3 +175,10 @@ def test_nothing_from_a_file_steers_the_terminal(tmp_path: Path) -> None:
     assert "\x1b" not in result.stdout and "\x07" not in result.stdout and "\u202e" not in result.stdout
     assert "[red]題[/red]" in result.stdout  # markup is text
     assert "missing_column" in result.stdout
+
+
+def test_a_split_that_fits_no_file_is_refused(small: Path) -> None:
+    result = RUN.invoke(app, ["audit", str(small), "--split", "dev=*_dve.csv"])
+    assert result.exit_code == 2
+    assert "--split dev=*_dve.csv: no file below" in " ".join(result.output.split())
+    assert report(str(small), "--split", "dev=*_dev.csv")["complete"] is True

@@ -155,3 +155,8 @@ def test_progress_counts_printed_questions(place: Path, monkeypatch: pytest.Monk
     fill(place, "A")
     key_consistency(Store(str(place)), None, seen.append)
     assert seen == [2, 4]
+
+
+def test_a_file_of_attributions_that_is_not_there_is_refused(place: Path, tmp_path: Path) -> None:
+    status, _, err = run("consistency", "--store", place, "--attributions", tmp_path / "absent.jsonl")
+    assert status == 2 and "no such file" in err

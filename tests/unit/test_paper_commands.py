@@ -84,7 +84,6 @@ def test_relative_paths_start_here_or_at_the_list(folder: Path, monkeypatch: pyt
         (b"question,answer\na,b\n", "needs one column key"),
         (b"question,question,key\na,b,c\n", "needs one column question"),
         (b"", "needs one column question"),
-        (b"question,key\nonly-one\n", "row 2 has too few columns"),
         (b"question,key\n\xff\xfe,b\n", "cannot be read as CSV in UTF-8"),
     ],
 )
@@ -94,6 +93,17 @@ def test_a_bad_list_exits_2_and_says_why(folder: Path, content: bytes, words: st
     assert result.exit_code == 2
     assert words in result.stderr
     assert result.stdout == ""
+
+
+def test_a_row_without_its_key_is_a_rejected_pair_and_the_rest_goes_on(folder: Path) -> None:
+    (folder / "pairs.csv").write_text("question,key\nonly-one\nQ.pdf,\n,K.pdf\nQ.pdf,K.pdf\n")
+    result = RUN.invoke(app, ["parse", "--pairs", "pairs.csv", "--json"])
+    assert result.exit_code == 0, result.stderr
+    reports = [json.loads(line) for line in result.stdout.splitlines()]
+    assert [report["status"] for report in reports] == ["rejected"] * 3 + ["accepted"]
+    assert [line.split(": ")[-1] for line in result.stderr.splitlines()] == [
+        f"row {number} lacks a question or a key" for number in (2, 3, 4)
+    ]
 
 
 @pytest.mark.parametrize("arguments", [["parse"], ["parse", "Q.pdf"], ["parse", "Q.pdf", "K.pdf", "--pairs", "x.csv"]])
