@@ -81,7 +81,7 @@ def show_models(store: Store, console: Console) -> None:
 
 
 BOARD = """
-SELECT rank_band AS band, model, n,
+SELECT rank_band AS band, model, max_tokens AS budget, n,
        printf('%.1f (%.1f - %.1f)', 100 * accuracy, 100 * accuracy_low, 100 * accuracy_high) AS "accuracy %, 95 %",
        printf('%.1f', 100 * parse_rate) AS "parsed %"
 FROM leaderboard WHERE is_complete AND benchmark = 'exam' AND protocol_name = 'box'

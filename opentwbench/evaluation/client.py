@@ -24,7 +24,7 @@ from urllib.parse import urlsplit
 import aiohttp
 
 from opentwbench.dataset.contract import excerpt
-from opentwbench.evaluation.limits import Bucket, Gate, backoff, retry_after
+from opentwbench.evaluation.limits import Bucket, Gate
 from opentwbench.evaluation.model import ErrorClass
 from opentwbench.evaluation.replies import (
     MAX_DETAIL,
@@ -34,6 +34,7 @@ from opentwbench.evaluation.replies import (
     read_completion,
     read_failure,
 )
+from opentwbench.waiting import backoff, retry_after
 
 NEEDED = frozenset(("model", "messages"))
 """Never left out, whatever an endpoint says of them. Everything else may be, and is recorded."""

@@ -1,17 +1,15 @@
-"""How fast to ask: concurrency that adapts, request and token rates, back-off, and what Retry-After says.
+"""How fast to ask: concurrency that adapts, and request and token rates.
 
-What belongs here: waiting, on a clock that a test can replace. What does not: HTTP and what a status means (client.py).
+What belongs here: waiting, on a clock that a test can replace. What does not: HTTP and what a status means (client.py),
+and when to ask again (opentwbench/waiting.py).
 """
 
 from __future__ import annotations
 
 import asyncio
-import random
 import time
 from collections import deque
 from collections.abc import Callable
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 
 Clock = Callable[[], float]
 
@@ -136,37 +134,3 @@ class Bucket:
         now = self._clock()
         self._level = min(self._burst, self._level + (now - self._seen) * (self._rate or 0.0))
         self._seen = now
-
-
-def backoff(attempt: int, base: float, most: float, draw: Callable[[], float] = random.random) -> float:
-    """Seconds to wait before attempt `attempt` + 1 (from 1): full jitter over an exponentially growing range.
-
-    Full jitter spreads clients that failed together over the whole range. Source: M. Brooker, "Exponential backoff and
-    jitter", AWS Architecture Blog, 2015.
-    """
-    return float(draw() * min(most, base * 2 ** (attempt - 1)))
-
-
-def retry_after(value: str | None, now: datetime | None = None) -> float | None:
-    """Seconds that a Retry-After header asks for; None when it is absent or unreadable.
-
-    Both forms of RFC 9110, section 10.2.3: seconds, or an HTTP date. A date in the past is 0. Fractions, which some
-    endpoints send, are read as well.
-    """
-    if value is None:
-        return None
-    try:
-        seconds = float(value)
-    except ValueError:
-        return _until(value, now or datetime.now(UTC))
-    return seconds if 0 <= seconds < float("inf") else None
-
-
-def _until(value: str, now: datetime) -> float | None:
-    try:
-        then = parsedate_to_datetime(value)
-    except (ValueError, TypeError):
-        return None
-    if then.tzinfo is None:
-        then = then.replace(tzinfo=UTC)
-    return max(0.0, (then - now).total_seconds())

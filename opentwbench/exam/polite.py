@@ -13,12 +13,13 @@ import time
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from email.utils import parsedate_to_datetime
+from datetime import UTC, datetime
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from opentwbench.exam.cache import Body
+from opentwbench.waiting import backoff, retry_after
 
 if TYPE_CHECKING:
     # Imported where a connection is made: whoever asks for nothing, as a build without change, does not pay for it.
@@ -245,8 +246,8 @@ class PoliteClient:
         self._next_start = self._clock.monotonic() + pause
 
     def _backoff(self, attempt: int) -> float:
-        full = min(self._politeness.backoff_seconds * 2.0 ** (attempt - 1), self._politeness.backoff_cap_seconds)
-        return full * (0.5 + 0.5 * self._draw())
+        base, most = self._politeness.backoff_seconds, self._politeness.backoff_cap_seconds
+        return backoff(attempt, base, most, self._draw, kept=0.5)  # never at once: the ministry is asked gently
 
     def _once(
         self,
@@ -282,8 +283,9 @@ class PoliteClient:
             return self._receive_body(url, response, answer, into, cap)
         _drain(response)
         if status in RETRIED:
-            wait = _retry_after(answer.headers.get("retry-after", ""), self._clock.now())
-            raise _Later(f"status {status}", wait=wait, stop=status == 429)
+            now = datetime.fromtimestamp(self._clock.now(), UTC)
+            wait = retry_after(answer.headers.get("retry-after"), now)
+            raise _Later(f"status {status}", wait=wait or 0.0, stop=status == 429)
         if status != 304 and status not in MISSING:
             raise RetrievalStopped(url, f"status {status}: {_meaning(status)}")
         return answer
@@ -334,16 +336,6 @@ def _drain(response: httpx.Response) -> None:
         read += len(chunk)
         if read > MAX_DRAINED:
             return
-
-
-def _retry_after(value: str, now: float) -> float:
-    """Seconds to wait by a Retry-After header in either form; 0 for none or nonsense. Source: RFC 9110, 10.2.3."""
-    if value.isascii() and value.isdigit():
-        return float(value[:9])
-    try:
-        return max(0.0, parsedate_to_datetime(value).timestamp() - now)
-    except (ValueError, TypeError, OverflowError):
-        return 0.0
 
 
 def _meaning(status: int) -> str:

@@ -1,14 +1,13 @@
-"""Waiting: concurrency that adapts, rates, back-off and Retry-After, on a clock of the test's own."""
+"""Waiting: concurrency that adapts, and rates, on a clock of the test's own."""
 
 from __future__ import annotations
 
 import asyncio
-from datetime import UTC, datetime
 
 import pytest
 
 from opentwbench.evaluation import limits
-from opentwbench.evaluation.limits import COOLDOWN, FIRST_WINDOW, Bucket, Gate, backoff, retry_after
+from opentwbench.evaluation.limits import COOLDOWN, FIRST_WINDOW, Bucket, Gate
 
 
 class Clock:
@@ -163,35 +162,3 @@ def test_impossible_settings_are_refused() -> None:
         Gate(0, adaptive=False)
     with pytest.raises(ValueError, match="above 0"):
         Bucket(0.0)
-
-
-def test_back_off_grows_to_its_bound_and_is_jittered() -> None:
-    assert [backoff(n, 0.5, 60, lambda: 1.0) for n in (1, 2, 3, 10)] == [0.5, 1.0, 2.0, 60]
-    drawn = {backoff(4, 0.5, 60) for _ in range(200)}
-    assert len(drawn) > 150
-    assert 0 <= min(drawn) < 1 < 3 < max(drawn) <= 4
-
-
-NOW = datetime(2026, 11, 30, 12, 0, 0, tzinfo=UTC)
-
-
-@pytest.mark.parametrize(
-    ("header", "seconds"),
-    [
-        (None, None),
-        ("0", 0.0),
-        ("7", 7.0),
-        ("1.5", 1.5),
-        ("Mon, 30 Nov 2026 12:00:20 GMT", 20.0),
-        ("Mon, 30 Nov 2026 11:00:00 GMT", 0.0),
-        ("Monday, 30-Nov-26 12:00:20 GMT", 20.0),
-        ("", None),
-        ("-3", None),
-        ("nan", None),
-        ("inf", None),
-        ("soon", None),
-        ("9" * 400, None),
-    ],
-)
-def test_retry_after_in_both_forms(header: str | None, seconds: float | None) -> None:
-    assert retry_after(header, NOW) == seconds
