@@ -104,6 +104,12 @@ def _apparatus(app: typer.Typer) -> None:
     app.add_typer(apparatus_command.app, name="apparatus")
 
 
+def _formosa(app: typer.Typer) -> None:
+    from orchestration import formosa_command
+
+    app.add_typer(formosa_command.app, name="formosa")
+
+
 def _extract(app: typer.Typer) -> None:
     from orchestration import extract_command
 
@@ -135,6 +141,7 @@ COMMANDS: dict[str, Command] = {
     ),
     "mart": Command("Build the mart that analysts open, or look at it.", _mart),
     "apparatus": Command("Conduct the apparatus studies over stored responses, or look at one.", _apparatus),
+    "formosa": Command("Work on Formosa's difficulty band.", _formosa),
     "extract": Command(
         "Read replies from standard input and print the letter that the method reads in each.",
         _extract,

@@ -1,4 +1,4 @@
-"""The detectors of failures in free text on native text: the Taiwan.md corpus, and the project's characters in OpenCC's.
+"""Detectors of failures in free text on native text (the Taiwan.md corpus), and our characters in OpenCC's.
 
 What fires there is counted, not excused: a few are slips of the corpus, quotations, or names that it romanises itself.
 """

@@ -1,0 +1,353 @@
+"""Study 4, judge panel: how judges differ on the same drafts, who decides, and what each finds of planted defects.
+
+What belongs here: the verdict record, read as hostile, and counting. What does not: asking judges.
+A verdict is a JSON object a line: {"judge", "item_id", "verdict": "approve" or "reject", "planted": null or a class}.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from itertools import combinations
+from typing import Any
+
+from opentwbench.apparatus.figures import (
+    Z95,
+    Paired,
+    paired,
+    paired_cells,
+    paired_columns,
+    percent,
+    range_chart,
+    rounded,
+    share,
+)
+from opentwbench.apparatus.result import SAMPLE, Both, Cell, Column, MissingInput, Study, StudyError, Table
+from opentwbench.apparatus.rows import Inputs
+from opentwbench.dataset.contract import excerpt
+from opentwbench.evaluation.scoring import rate
+
+MAX_NAME, MAX_VERDICTS, MAX_JUDGES = 200, 500_000, 50
+"""Most characters of a name, lines of a file (2,939 drafts and planted ones, under 50 judges, are fewer) and judges."""
+
+SAMPLE_PREFIX = "sample/"
+"""How a scripted judge is named (samples/models.py)."""
+
+TITLE = Both("評審小組", "The judge panel")
+QUESTION = Both(
+    "換一位評審，通過的題目會差多少？一致通過時，其實是誰說了算？植入的缺陷各評審抓到多少？",
+    "How much does the choice of judge change what passes, who decides a unanimous verdict, and what does each find?",
+)
+METHOD_TEXT = Both(
+    "評審固定看同一批草稿。通過率只計未植入缺陷者，附 95% Wilson 區間；兩兩一致率附 κ 與其 95% 區間，並以 McNemar "
+    "精確檢定比較"
+    "通過與否；「說了算」指其餘評審全部通過、僅此一位否決的草稿。校準為三類植入缺陷的偵測率。n 為未植入草稿的裁決數。",
+    "All judges see the same drafts. Approval rates count drafts without a planted defect and carry 95 % Wilson "
+    "intervals; pairwise agreement is raw and as kappa with its 95 % interval, and McNemar's exact test compares "
+    "approvals; a judge decides a draft alone when every other judge approves and it does not. Calibration is the "
+    "detection rate of three planted classes. n counts verdicts on drafts without a planted defect.",
+)
+
+
+class Defect(StrEnum):
+    """A planted defect. Closed. Source: the design's Formosa construction (a judge passes such a study first)."""
+
+    WRONG_KEY = "wrong_key"
+    UNGROUNDED_FACT = "ungrounded_fact"
+    MALFORMED_OPTIONS = "malformed_options"
+
+
+_WORDS = {
+    Defect.WRONG_KEY: Both("答案錯誤", "wrong key"),
+    Defect.UNGROUNDED_FACT: Both("無依據的敘述", "ungrounded fact"),
+    Defect.MALFORMED_OPTIONS: Both("選項不良", "malformed options"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What one judge said of one draft."""
+
+    judge: str
+    item_id: str
+    approves: bool
+    planted: Defect | None
+
+
+_FIELDS = frozenset(("judge", "item_id", "verdict", "planted"))
+
+
+def read_verdicts(records: Iterable[Mapping[str, Any]], name: str = "verdicts") -> list[Verdict]:
+    """Verdicts from records, hostile until checked.
+
+    Raises StudyError naming the line (from 1) for a record of another form, a second verdict of a judge on a draft, a
+    draft whose planted class differs between lines, and too many lines or judges.
+    """
+    found: list[Verdict] = []
+    seen: set[tuple[str, str]] = set()
+    planted: dict[str, Defect | None] = {}
+    for number, record in enumerate(records, 1):
+        if number > MAX_VERDICTS:
+            raise StudyError(f"{name}: more than {MAX_VERDICTS} verdicts")
+        verdict = _verdict(record, f"{name} line {number}")
+        if (verdict.judge, verdict.item_id) in seen:
+            raise StudyError(f"{name} line {number}: a second verdict of this judge on {excerpt(verdict.item_id)}")
+        if planted.setdefault(verdict.item_id, verdict.planted) != verdict.planted:
+            raise StudyError(f"{name} line {number}: {excerpt(verdict.item_id)} was planted otherwise before")
+        seen.add((verdict.judge, verdict.item_id))
+        found.append(verdict)
+    if len({each.judge for each in found}) > MAX_JUDGES:
+        raise StudyError(f"{name}: more than {MAX_JUDGES} judges")
+    return found
+
+
+def _verdict(record: Mapping[str, Any], where: str) -> Verdict:
+    if set(record) != _FIELDS:
+        raise StudyError(f"{where}: needs {', '.join(sorted(_FIELDS))}; got {excerpt(sorted(record), 200)}")
+    for name in ("judge", "item_id"):
+        value = record[name]
+        if not isinstance(value, str) or not value.isprintable() or not 0 < len(value) <= MAX_NAME:
+            raise StudyError(f"{where}: {name} is no printable text of 1 to {MAX_NAME} characters: {excerpt(value)}")
+    if record["verdict"] not in ("approve", "reject"):
+        raise StudyError(f"{where}: verdict is approve or reject, not {excerpt(record['verdict'])}")
+    planted = record["planted"]
+    if planted is not None and planted not in list(Defect):
+        raise StudyError(f"{where}: planted is null or one of {', '.join(Defect)}, not {excerpt(planted)}")
+    approves = record["verdict"] == "approve"
+    return Verdict(record["judge"], record["item_id"], approves, None if planted is None else Defect(planted))
+
+
+@dataclass(frozen=True, slots=True)
+class Agreement:
+    """Two judges on the drafts that both judged."""
+
+    pair: Paired
+    both_approve: int
+
+    @property
+    def n(self) -> int:
+        """Drafts that both judged."""
+        return self.pair.n
+
+    @property
+    def agreeing(self) -> int:
+        """Drafts with one verdict from both."""
+        return self.n - self.pair.only_first - self.pair.only_second
+
+    @property
+    def kappa(self) -> float | None:
+        """Cohen's kappa; None without a draft, or where chance alone would agree always.
+
+        Source: J. Cohen, "A coefficient of agreement for nominal scales", Educational and Psychological Measurement 20
+        (1960), equation 1.
+        """
+        chance = self._chance
+        return None if chance is None else (self.agreeing / self.n - chance) / (1 - chance)
+
+    @property
+    def kappa_interval(self) -> tuple[float | None, float | None]:
+        """95 % interval of kappa with Cohen's standard error (1960, equation 7), within -1..1."""
+        kappa, chance = self.kappa, self._chance
+        if kappa is None or chance is None:
+            return None, None
+        observed = self.agreeing / self.n
+        half = Z95 * math.sqrt(observed * (1 - observed) / (self.n * (1 - chance) ** 2))
+        return max(-1.0, kappa - half), min(1.0, kappa + half)
+
+    @property
+    def _chance(self) -> float | None:
+        if not self.n:
+            return None
+        first = (self.both_approve + self.pair.only_first) / self.n
+        second = (self.both_approve + self.pair.only_second) / self.n
+        chance = first * second + (1 - first) * (1 - second)
+        return chance if chance < 1 else None
+
+
+def agreement(first: Mapping[str, bool], second: Mapping[str, bool]) -> Agreement:
+    """Two judges' approvals by draft."""
+    both = sum(first[item] and second[item] for item in first.keys() & second.keys())
+    return Agreement(paired(first, second), both)
+
+
+@dataclass(frozen=True, slots=True)
+class Decisions:
+    """What the panel makes of the drafts that every judge judged."""
+
+    drafts: int
+    unanimous: int
+    """Approved by every judge: what a panel that must agree lets pass."""
+    alone: Mapping[str, int]
+    """Judge -> drafts that all the others approve and it rejects: it alone decides them."""
+
+
+def decisions(by_judge: Mapping[str, Mapping[str, bool]]) -> Decisions:
+    """Who decides. Drafts that some judge did not judge are left out."""
+    shared = set.intersection(*(set(of) for of in by_judge.values())) if by_judge else set()
+    alone = dict.fromkeys(by_judge, 0)
+    unanimous = 0
+    for item in shared:
+        against = [judge for judge, of in by_judge.items() if not of[item]]
+        unanimous += not against
+        if len(against) == 1:
+            alone[against[0]] += 1
+    return Decisions(len(shared), unanimous, alone)
+
+
+def study(inputs: Inputs) -> Study:
+    """The study; raises MissingInput without verdicts of two judges, StudyError for verdicts that are none."""
+    verdicts = read_verdicts(inputs.verdicts or ())
+    native: dict[str, dict[str, bool]] = {}
+    planted: dict[tuple[str, Defect], list[bool]] = {}
+    for each in verdicts:
+        if each.planted is None:
+            native.setdefault(each.judge, {})[each.item_id] = each.approves
+        else:
+            planted.setdefault((each.judge, each.planted), []).append(not each.approves)
+    native = dict(sorted(native.items()))
+    if len(native) < 2:
+        raise MissingInput(
+            "沒有兩位以上評審的裁決（judges/verdicts.jsonl）",
+            "no verdicts of two judges are stored (judges/verdicts.jsonl)",
+        )
+    found = decisions(native)
+    pairs = {(a, b): agreement(native[a], native[b]) for a, b in combinations(native, 2)}
+    n = sum(map(len, native.values()))
+    approvals = [
+        (judge, len(of), sum(of.values()), *percent(rate(sum(of.values()), len(of)))) for judge, of in native.items()
+    ]
+    calibration = [
+        (judge, f"{_WORDS[kind].zh} {_WORDS[kind].en}", len(of), sum(of), *percent(rate(sum(of), len(of))))
+        for (judge, kind), of in sorted(planted.items())
+    ]
+    return Study(
+        "judge_panel",
+        TITLE,
+        QUESTION,
+        METHOD_TEXT,
+        _finding(native, pairs, found, planted),
+        n,
+        SAMPLE if any(judge.startswith(SAMPLE_PREFIX) for judge in native) else Both("", ""),
+        (
+            Table(Both("通過率", "Approval rates"), _APPROVALS, tuple(approvals)),
+            Table(
+                Both("兩兩一致程度", "Pairwise agreement"), _AGREEMENT, tuple(_pair(*each) for each in pairs.items())
+            ),
+            Table(Both("誰說了算", "Who decides"), _DECIDES, tuple(_decides(found))),
+            Table(Both("植入缺陷的校準", "Calibration on planted defects"), _CALIBRATION, tuple(calibration)),
+        ),
+        (
+            range_chart(
+                Both("植入缺陷的偵測率", "Planted defects found"),
+                [
+                    {"name": judge, "series": kind, "value": value, "low": low, "high": high}
+                    for judge, kind, _, _, value, low, high in calibration
+                ]
+                or [{"name": a[0], "series": "", "value": a[3], "low": a[4], "high": a[5]} for a in approvals],
+                "偵測率 detection (%)" if calibration else "通過率 approval (%)",
+                "缺陷 defect",
+            ),
+        ),
+    )
+
+
+def _finding(
+    native: Mapping[str, Mapping[str, bool]],
+    pairs: Mapping[tuple[str, str], Agreement],
+    found: Decisions,
+    planted: Mapping[tuple[str, Defect], Sequence[bool]],
+) -> Both:
+    rates = [sum(of.values()) / len(of) for of in native.values()]
+    raw = [each.agreeing / each.n for each in pairs.values() if each.n]
+    kappas = [each.kappa for each in pairs.values() if each.kappa is not None]
+    zh = f"{len(native)} 位評審的通過率為 {min(rates):.1%} 至 {max(rates):.1%}"
+    en = f"{len(native)} judges approve {min(rates):.1%} to {max(rates):.1%}"
+    if raw:
+        zh += f"；兩兩一致率 {min(raw):.1%} 至 {max(raw):.1%}"
+        en += f"; pairs agree on {min(raw):.1%} to {max(raw):.1%}"
+    if kappas:
+        zh += f"（κ {min(kappas):.2f} 至 {max(kappas):.2f}）"
+        en += f" (kappa {min(kappas):.2f} to {max(kappas):.2f})"
+    if found.drafts:
+        most = max(found.alone, key=lambda judge: found.alone[judge])
+        zh += f"；{found.drafts:,} 份草稿中 {found.unanimous:,} 份一致通過，{most} 單獨否決 {found.alone[most]:,} 份"
+        en += f"; {found.unanimous:,} of {found.drafts:,} drafts pass unanimously"
+        en += f", {most} alone stops {found.alone[most]:,}"
+    if planted:
+        detected = [sum(of) / len(of) for of in planted.values()]
+        zh += f"；植入缺陷的偵測率 {min(detected):.1%} 至 {max(detected):.1%}"
+        en += f"; planted defects are found at {min(detected):.1%} to {max(detected):.1%}"
+    return Both(zh + "。", en + ".")
+
+
+def _approval(judge: str, of: Mapping[str, bool]) -> tuple[Cell, ...]:
+    approved = sum(of.values())
+    return judge, len(of), approved, *percent(rate(approved, len(of)))
+
+
+def _pair(names: tuple[str, str], each: Agreement) -> tuple[Cell, ...]:
+    raw = percent(rate(each.agreeing, each.n))
+    return *names, *raw, rounded(each.kappa), *map(rounded, each.kappa_interval), *paired_cells(each.pair)
+
+
+def _decides(found: Decisions) -> Iterable[tuple[Cell, ...]]:
+    for judge, alone in found.alone.items():
+        # Of the drafts that the others let pass, those that this judge stops.
+        others = found.unanimous + alone
+        yield (
+            judge,
+            found.drafts,
+            found.unanimous,
+            alone,
+            share(alone / others) if others else None,
+            *percent(rate(alone, others))[1:],
+        )
+
+
+_JUDGE = Column("judge", Both("評審", "judge"))
+_APPROVALS = (
+    _JUDGE,
+    Column("drafts", Both("草稿", "drafts"), "drafts"),
+    Column("approved", Both("通過", "approved"), "drafts"),
+    Column("rate", Both("通過率", "approval"), "%"),
+    Column("low", Both("95% 下界", "95 % low"), "%"),
+    Column("high", Both("95% 上界", "95 % high"), "%"),
+)
+_AGREEMENT = (
+    Column("first", Both("評審一", "first judge")),
+    Column("second", Both("評審二", "second judge")),
+    Column("agreement", Both("一致率", "agreement"), "%"),
+    Column("low", Both("95% 下界", "95 % low"), "%"),
+    Column("high", Both("95% 上界", "95 % high"), "%"),
+    Column("kappa", Both("κ", "kappa")),
+    Column("kappa_low", Both("κ 95% 下界", "kappa, 95 % low")),
+    Column("kappa_high", Both("κ 95% 上界", "kappa, 95 % high")),
+    *(
+        Column(
+            each.name,
+            Both(each.label.zh.replace("答對", "通過"), each.label.en.replace("right", "approved")),
+            each.unit,
+        )
+        for each in paired_columns(Both("評審一", "first"), Both("評審二", "second"))
+    ),
+)
+_DECIDES = (
+    _JUDGE,
+    Column("drafts", Both("全體評過的草稿", "drafts judged by all"), "drafts"),
+    Column("unanimous", Both("一致通過", "unanimous"), "drafts"),
+    Column("alone", Both("單獨否決", "stopped alone"), "drafts"),
+    Column("share", Both("其餘皆通過者中的否決率", "of those that all others pass"), "%"),
+    Column("low", Both("95% 下界", "95 % low"), "%"),
+    Column("high", Both("95% 上界", "95 % high"), "%"),
+)
+_CALIBRATION = (
+    _JUDGE,
+    Column("defect", Both("缺陷", "defect")),
+    Column("planted", Both("植入", "planted"), "drafts"),
+    Column("found", Both("抓到", "found"), "drafts"),
+    Column("rate", Both("偵測率", "detection"), "%"),
+    Column("low", Both("95% 下界", "95 % low"), "%"),
+    Column("high", Both("95% 上界", "95 % high"), "%"),
+)
