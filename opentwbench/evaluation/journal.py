@@ -20,6 +20,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any, BinaryIO, Self
+from typing import Protocol as Interface
 
 from opentwbench.dataset.atomic import write_file
 from opentwbench.dataset.contract import excerpt
@@ -307,7 +308,14 @@ def answered(folder: Path, *, retry_errors: bool = True) -> DigestSet:
     return done
 
 
-def write_run(folder: Path, record: RunRecord, protocol: Protocol) -> None:
+class Recorded(Interface):
+    """What stands in protocol.json: a protocol, or the prompt of another track."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Every field."""
+
+
+def write_run(folder: Path, record: RunRecord, protocol: Recorded) -> None:
     """Write run.json and protocol.json of a new run, or check that the run there is the same.
 
     `started` and `client_version` stay those of the first start. Raises JournalError naming the first field in which

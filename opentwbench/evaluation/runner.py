@@ -20,6 +20,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from typing import Protocol as Interface
 
 from opentwbench.evaluation.client import Client, Endpoint, EndpointStopped, Rates, body_bytes
 from opentwbench.evaluation.costs import Limit, Spending
@@ -73,6 +74,29 @@ class Plan:
     def __post_init__(self) -> None:
         """Fill in what is derived."""
         object.__setattr__(self, "protocol_id", self.protocol.protocol_id)
+
+    def questions(self) -> Iterator[Question]:
+        """`questions` of this plan."""
+        return questions(self)
+
+
+class Asking(Interface):
+    """Whatever a run can ask: a plan over items, or requests of another track (Formosa's drafts and judgements)."""
+
+    @property
+    def run_id(self) -> str:
+        """The run's id."""
+
+    @property
+    def model(self) -> str:
+        """The model asked."""
+
+    @property
+    def protocol_id(self) -> str:
+        """What every response names as the way it was asked."""
+
+    def questions(self) -> Iterator[Question]:
+        """Every request in the order in which it is asked, made anew each time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +186,7 @@ def questions(plan: Plan) -> Iterator[Question]:
             yield Question(item.item_id, repeat, order, body, payload, hashlib.sha256(payload).hexdigest())
 
 
-def response_of(question: Question, plan: Plan, reply: Reply) -> Response:
+def response_of(question: Question, plan: Asking, reply: Reply) -> Response:
     """The record of one completed request."""
     return Response(
         run_id=plan.run_id,
@@ -239,7 +263,7 @@ class _Run:
 
     def __init__(
         self,
-        plan: Plan,
+        plan: Asking,
         client: Client,
         writer: _Writer,
         done: DigestSet,
@@ -253,7 +277,7 @@ class _Run:
         """Whether requests under way are given up."""
         self._limit = limit
         self._done = done
-        self._stream = questions(plan)
+        self._stream = plan.questions()
         self._failing = 0
         self._skips = 0
 
@@ -310,7 +334,7 @@ class _Run:
 
 
 async def run(
-    plan: Plan,
+    plan: Asking,
     folder: Path,
     endpoint: Endpoint,
     rates: Rates,
