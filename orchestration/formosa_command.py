@@ -1,6 +1,6 @@
 """`otb formosa`: work on Formosa's difficulty band.
 
-What belongs here: arguments, files, exit statuses. What does not: the cut (`opentwbench.apparatus.half_life`).
+What belongs here: arguments, files, exit statuses. What does not: the cut (`opentwbench.formosa.band`).
 """
 
 from __future__ import annotations
@@ -12,12 +12,11 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from opentwbench.apparatus.half_life import Cut, read_band, read_sidecar, recut
-from opentwbench.apparatus.result import StudyError
 from opentwbench.dataset.atomic import write_file
 from opentwbench.dataset.files import read_jsonl
 from opentwbench.dataset.manifest import json_bytes
 from opentwbench.dataset.model import DatasetError
+from opentwbench.formosa.band import CurationError, Cut, read_band, read_sidecar, recut
 
 USAGE, EMPTY = 2, 3
 
@@ -54,7 +53,7 @@ def cut_again(
         items = read_sidecar(read_jsonl(sidecar), sidecar.name)
         made = recut(items, pool, read_band(band, len(pool)))
         older = recut(items, before, read_band(before_band or band, len(before))) if before else None
-    except (DatasetError, StudyError) as error:
+    except (DatasetError, CurationError) as error:
         _stop(USAGE, str(error))
     figures = _figures(made, older)
     if out is not None:

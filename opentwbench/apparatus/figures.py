@@ -21,8 +21,8 @@ Z95 = NormalDist().inv_cdf(0.975)
 SIGNIFICANT = 0.05
 """Level of the tests, as the intervals are 95 %."""
 
-MAX_MARKS = 400
-"""Most marks of one chart: beyond, a chart is a smear; the table beside it holds every row."""
+MAX_MARKS = 240
+"""Most marks of one chart: beyond, it is a smear, and its title says that there are more. The table holds every row."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,12 +153,13 @@ def paired_cells(pair: Paired) -> tuple[Cell, ...]:
 def range_chart(title: Both, rows: Sequence[Mapping[str, Cell]], axis: str, series: str = "") -> Chart:
     """Points with their intervals: rows hold `name`, `value`, `low`, `high` and, with `series`, a `series` each."""
     values = [dict(row) for row in rows[:MAX_MARKS]]
-    y: dict[str, Any] = {"field": "name", "type": "nominal", "title": None, "sort": None, "axis": {"labelLimit": 280}}
+    y: dict[str, Any] = {"field": "name", "type": "nominal", "title": None, "sort": None, "axis": {"labelLimit": 420}}
     colour = {"color": {"field": "series", "type": "nominal", "title": series}} if series else {}
     offset = {"yOffset": {"field": "series", "type": "nominal"}} if series else {}
     bounds = {"field": "low", "type": "quantitative", "title": axis, "scale": {"zero": False}}
     spec = {
         "width": 520,
+        "height": {"step": 9, "for": "offset"} if series else {"step": 18},
         "data": {"values": values},
         "layer": [
             {
@@ -171,7 +172,13 @@ def range_chart(title: Both, rows: Sequence[Mapping[str, Cell]], axis: str, seri
             },
         ],
     }
-    return Chart(title, spec)
+    return Chart(_bounded(title, len(rows)), spec)
+
+
+def _bounded(title: Both, marks: int) -> Both:
+    if marks <= MAX_MARKS:
+        return title
+    return Both(f"{title.zh}（前 {MAX_MARKS} 筆，共 {marks:,} 筆）", f"{title.en} (the first {MAX_MARKS} of {marks:,})")
 
 
 def bar_chart(title: Both, rows: Sequence[Mapping[str, Cell]], axis: str, series: str = "") -> Chart:
@@ -182,12 +189,12 @@ def bar_chart(title: Both, rows: Sequence[Mapping[str, Cell]], axis: str, series
         "data": {"values": [dict(row) for row in rows[:MAX_MARKS]]},
         "mark": {"type": "bar"},
         "encoding": {
-            "y": {"field": "name", "type": "nominal", "title": None, "sort": None, "axis": {"labelLimit": 280}},
+            "y": {"field": "name", "type": "nominal", "title": None, "sort": None, "axis": {"labelLimit": 420}},
             "x": {"field": "value", "type": "quantitative", "title": axis},
             **colour,
         },
     }
-    return Chart(title, spec)
+    return Chart(_bounded(title, len(rows)), spec)
 
 
 def scatter(title: Both, rows: Sequence[Mapping[str, Cell]], x: str, y: str, series: str = "") -> Chart:
@@ -205,4 +212,4 @@ def scatter(title: Both, rows: Sequence[Mapping[str, Cell]], x: str, y: str, ser
             **colour,
         },
     }
-    return Chart(title, spec)
+    return Chart(_bounded(title, len(rows)), spec)

@@ -1,9 +1,7 @@
 """Study 6, half-life: how long a benchmark tells new models apart, and a band of items cut again against a newer pool.
 
-What belongs here: models by date against a stated band of scores, and the cut of a difficulty band from a sidecar.
-What does not: drafting and screening items (the Formosa track).
-
-The sidecar is a JSON object a line, {"item_id": ..., "passes": {model: true or false, ...}}: who answered it rightly.
+What belongs here: models by date against a stated band of scores, and what a cut by a newer pool leaves.
+What does not: the sidecar and the cut themselves (formosa.band).
 """
 
 from __future__ import annotations
@@ -31,6 +29,7 @@ from opentwbench.apparatus.rows import Inputs, Run, boards, names
 from opentwbench.apparatus.two_axes import RANKED_BY
 from opentwbench.dataset.contract import excerpt
 from opentwbench.evaluation.scoring import rate
+from opentwbench.formosa.band import Band, Cut, Difficulty, recut
 
 LOW, HIGH = 0.40, 0.80
 """The band that the study states: between them a score tells models apart. 80 % is where the board's own comparison
@@ -90,93 +89,6 @@ def half_life(dated: Iterable[Dated]) -> str | None:
 
 
 # -- the band ---------------------------------------------------------------------------------------------------------
-
-MAX_MODELS, MAX_NAME = 1_000, 200
-"""Most models of one sidecar line and most characters of a name."""
-
-MAX_ITEMS = 1_000_000
-"""Most lines of a sidecar."""
-
-
-@dataclass(frozen=True, slots=True)
-class Difficulty:
-    """Who answered an item rightly: model -> right."""
-
-    item_id: str
-    passes: Mapping[str, bool]
-
-
-def read_sidecar(records: Iterable[Mapping[str, Any]], name: str = "difficulty") -> list[Difficulty]:
-    """A difficulty sidecar, hostile until checked. Raises StudyError naming the line (from 1) for another form, an item
-    that stands twice, and too many items or models."""
-    found: list[Difficulty] = []
-    seen: set[str] = set()
-    for number, record in enumerate(records, 1):
-        where = f"{name} line {number}"
-        if number > MAX_ITEMS:
-            raise StudyError(f"{name}: more than {MAX_ITEMS} items")
-        if set(record) != {"item_id", "passes"}:
-            raise StudyError(f"{where}: needs item_id and passes; got {excerpt(sorted(record), 200)}")
-        item_id, passes = record["item_id"], record["passes"]
-        if not isinstance(item_id, str) or not item_id.isprintable() or not 0 < len(item_id) <= MAX_NAME:
-            raise StudyError(f"{where}: item_id is no printable text: {excerpt(item_id)}")
-        if item_id in seen:
-            raise StudyError(f"{where}: {excerpt(item_id)} stands twice")
-        if not isinstance(passes, Mapping) or not 0 < len(passes) <= MAX_MODELS:
-            raise StudyError(f"{where}: passes is no object of 1 to {MAX_MODELS} models")
-        for model, value in passes.items():
-            if not isinstance(model, str) or len(model) > MAX_NAME or not isinstance(value, bool):
-                raise StudyError(f"{where}: passes of {excerpt(model)} is neither true nor false")
-        seen.add(item_id)
-        found.append(Difficulty(item_id, passes))
-    return found
-
-
-@dataclass(frozen=True, slots=True)
-class Band:
-    """Pass counts that an item of the band has: at least `low` and at most `high` models of the pool have it right."""
-
-    low: int
-    high: int
-
-    def holds(self, passes: int) -> bool:
-        """Whether so many passes lie in the band."""
-        return self.low <= passes <= self.high
-
-
-def read_band(text: str, pool: int) -> Band:
-    """A band as 'LOW-HIGH' pass counts, e.g. '0-6' of a pool of seven. Raises StudyError for one outside the pool."""
-    match = re.fullmatch(r"(\d{1,4})-(\d{1,4})", text)
-    if match is None or not int(match[1]) <= int(match[2]) <= pool:
-        raise StudyError(f"a band is LOW-HIGH with 0 <= LOW <= HIGH <= {pool} (the pool), got {excerpt(text)}")
-    return Band(int(match[1]), int(match[2]))
-
-
-@dataclass(frozen=True, slots=True)
-class Cut:
-    """The items of a sidecar cut by a band of one pool; kept + easier + harder + unmeasured are all items."""
-
-    kept: tuple[str, ...]
-    easier: tuple[str, ...]
-    """More models of the pool have it right than the band allows."""
-    harder: tuple[str, ...]
-    unmeasured: tuple[str, ...]
-    """Some model of the pool was never measured on it: not cut either way, because a missing answer is no failure."""
-
-
-def recut(items: Iterable[Difficulty], pool: Sequence[str], band: Band) -> Cut:
-    """Cut the band against a pool of models. Raises StudyError for a pool without a model or with one twice."""
-    if not pool or len(set(pool)) != len(pool):
-        raise StudyError("a pool names at least one model, and none twice")
-    kinds: dict[str, list[str]] = {"kept": [], "easier": [], "harder": [], "unmeasured": []}
-    for item in items:
-        if any(model not in item.passes for model in pool):
-            kinds["unmeasured"].append(item.item_id)
-            continue
-        passes = sum(item.passes[model] for model in pool)
-        kind = "kept" if band.holds(passes) else "easier" if passes > band.high else "harder"
-        kinds[kind].append(item.item_id)
-    return Cut(*(tuple(kinds[name]) for name in ("kept", "easier", "harder", "unmeasured")))
 
 
 def sidecar_of(runs: Iterable[tuple[str, Run]]) -> list[Difficulty]:

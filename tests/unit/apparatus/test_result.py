@@ -130,6 +130,13 @@ def test_every_kind_of_chart_is_inline() -> None:
         study(charts=(Chart(TEXT, {"mark": "bar"}),))
 
 
+def test_a_chart_that_holds_a_part_says_so() -> None:
+    rows = [{"name": f"m{n}", "value": n, "low": n, "high": n, "x": n, "y": n} for n in range(300)]
+    for chart in (bar_chart(TEXT, rows, "%"), range_chart(TEXT, rows, "%"), scatter(TEXT, rows, "x", "y")):
+        assert len(chart.spec["data"]["values"]) == 240
+        assert "240 of 300" in chart.title.en and "共 300" in chart.title.zh
+
+
 # -- shared arithmetic ------------------------------------------------------------------------------------------------
 
 
