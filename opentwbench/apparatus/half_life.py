@@ -10,7 +10,6 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from opentwbench.apparatus.figures import (
     BENCHMARK,
@@ -24,10 +23,9 @@ from opentwbench.apparatus.figures import (
     share,
 )
 from opentwbench.apparatus.noise_floor import right
-from opentwbench.apparatus.result import Both, Cell, Chart, Column, MissingInput, Study, StudyError, Table
+from opentwbench.apparatus.result import Both, Cell, Chart, Column, MissingInput, Study, Table
 from opentwbench.apparatus.rows import Inputs, Run, boards, names
 from opentwbench.apparatus.two_axes import RANKED_BY
-from opentwbench.dataset.contract import excerpt
 from opentwbench.evaluation.scoring import rate
 from opentwbench.formosa.band import Band, Cut, Difficulty, recut
 
