@@ -180,7 +180,7 @@ def read_failure(status: int, body: bytes, sent: Iterable[str] = (), secret: str
         return Failure(ErrorClass.BAD_REQUEST, said, stop=True)
     if status == 429:
         return Failure(ErrorClass.RATE_LIMITED, said, retry=True, congested=True, stop=code == "insufficient_quota")
-    if status in (408, 425) or status >= 500:
+    if status in (408, 409, 425) or status >= 500:  # 409 is a lock that timed out; the openai client asks again too
         error = ErrorClass.TIMEOUT if status in (408, 504, 524) else ErrorClass.SERVER
         return Failure(error, said, retry=True, congested=status in (408, 503, 504, 524, 529))
     if status in (301, 302, 303, 307, 308):
