@@ -130,8 +130,8 @@ def dated_models(inputs: Inputs, runs: Sequence[Run]) -> list[Dated]:
     found = []
     for run in runs:
         released = inputs.card(run.facts.model).get("released")
-        when, answers = period(released), right(run)
-        if when is not None and answers:
+        when = period(released)
+        if when is not None and (answers := right(run)):
             score = sum(answers.values()) / len(answers)
             found.append(Dated(called[run.facts.run_id], str(released), when, score, run))
     return found

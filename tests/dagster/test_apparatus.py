@@ -74,9 +74,7 @@ def test_the_mart_holds_the_studies_and_no_study_reads_the_mart(store: Path) -> 
     assert not (house.folder / "leaderboard.duckdb").exists()
     house.build()
     with open_mart(house.folder) as mart:
-        found = mart.execute(
-            "SELECT study_id, n, labelled, payload FROM apparatus_studies ORDER BY study_id"
-        ).fetchall()
+        found = mart.execute("SELECT study_id, n, payload FROM apparatus_studies ORDER BY study_id").fetchall()
         runs = mart.execute("SELECT run_id FROM leaderboard")
         ranked = {run_id for (run_id,) in runs.fetchall()}
     assert [row[0] for row in found] == ["extraction", "half_life"]
