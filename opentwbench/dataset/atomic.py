@@ -185,3 +185,23 @@ def replacing(path: Path) -> Iterator[Path]:
             _sync_directory(path.parent)
         finally:
             _remove(aside)
+
+
+@contextlib.contextmanager
+def replacing_folder(folder: Path) -> Iterator[Path]:
+    """A folder aside to fill by any means; it takes the place of `folder` when the block ends well.
+
+    For trees too large to hold as bytes. Files in it are not synced one by one: after a loss of power the folder may be
+    incomplete, which is why only what can be made again is written so. Nothing is replaced when the block raises.
+    """
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with _locked(folder.parent):
+        _recover(folder)
+        aside = _aside(folder)
+        aside.mkdir()
+        try:
+            yield aside
+            _swap_in(folder)
+        finally:
+            if aside.exists():
+                _remove(aside)
