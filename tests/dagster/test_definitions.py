@@ -10,6 +10,8 @@ from pathlib import Path
 import dagster as dg
 import pytest
 
+from assets.apparatus import READ
+from opentwbench.apparatus.studies import STUDIES
 from opentwbench.dataset.validators import BLOCKING_CHECKS
 from opentwbench.evaluation.warehouse import SCHEMAS
 from orchestration.definitions import Configuration, build_defs, from_environment
@@ -27,6 +29,9 @@ GRAPH = {
     "model_responses": (("subject_publication",), "models", False, (), ()),
     "model_scores": (("model_responses", "subject_publication"), "models", False, (), ()),
     **{f"raw/{name}": (("model_scores", "subject_publication"), "", False, (), ()) for name in SCHEMAS},
+    # The studies read raw tables; their own table is made from them, so that no cycle runs through the mart.
+    **{f"apparatus/{name}": (tuple(f"raw/{of}" for of in READ), "", False, (), ()) for name in STUDIES},
+    "raw/apparatus_studies": (tuple(sorted(f"apparatus/{name}" for name in STUDIES)), "", False, (), ()),
 }
 
 
