@@ -110,6 +110,12 @@ def _formosa(app: typer.Typer) -> None:
     app.add_typer(formosa_command.app, name="formosa")
 
 
+def _board(app: typer.Typer) -> None:
+    from orchestration import board_command
+
+    app.add_typer(board_command.app, name="board")
+
+
 def _extract(app: typer.Typer) -> None:
     from orchestration import extract_command
 
@@ -142,6 +148,7 @@ COMMANDS: dict[str, Command] = {
     "mart": Command("Build the mart that analysts open, or look at it.", _mart),
     "apparatus": Command("Conduct the apparatus studies over stored responses, or look at one.", _apparatus),
     "formosa": Command("Work on Formosa's difficulty band.", _formosa),
+    "board": Command("Render the public site from the mart, or look at one.", _board),
     "extract": Command(
         "Read replies from standard input and print the letter that the method reads in each.",
         _extract,

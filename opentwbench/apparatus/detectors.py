@@ -155,15 +155,15 @@ def simplified(text: str, characters: frozenset[str] = SIMPLIFIED) -> list[Found
     if characters.isdisjoint(text):
         return []
     allowed = {place for match in _ALLOWED.finditer(text) for place in range(*match.span())}
-    found: list[Found] = []
+    spans: list[list[int]] = []
     for place, char in enumerate(text):
-        if char not in characters or place in allowed or _KANA.search(text[max(0, place - _NEAR) : place + _NEAR]):
+        if char not in characters or place in allowed or _KANA.search(text, max(0, place - _NEAR), place + _NEAR):
             continue
-        if found and found[-1].start + len(found[-1].text) == place:
-            found[-1] = Found(found[-1].start, found[-1].text + char, found[-1].reason)
+        if spans and spans[-1][1] == place:
+            spans[-1][1] = place + 1
         else:
-            found.append(Found(place, char, "simplified"))
-    return found
+            spans.append([place, place + 1])
+    return [Found(start, text[start:end], "simplified") for start, end in spans]
 
 
 # -- romanised names --------------------------------------------------------------------------------------------------
