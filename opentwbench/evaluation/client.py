@@ -14,7 +14,7 @@ import json
 import os
 import ssl
 import time
-from collections.abc import Iterable, Mapping, MutableMapping
+from collections.abc import Callable, Iterable, Mapping, MutableMapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import TracebackType
@@ -36,7 +36,7 @@ from opentwbench.evaluation.replies import (
 )
 from opentwbench.waiting import backoff, retry_after
 
-NEEDED = frozenset(("model", "messages"))
+NEEDED = frozenset(("model", "messages", "input"))
 """Never left out, whatever an endpoint says of them. Everything else may be, and is recorded."""
 
 
@@ -94,6 +94,8 @@ class Endpoint:
     verify_tls: bool = True
     ca_file: Path | None = None
     """Certificates to trust beside the system's, as PEM."""
+    path: str = "/chat/completions"
+    """What is asked there: '/embeddings' for vectors."""
 
     def __post_init__(self) -> None:
         """Reject what could not be asked."""
@@ -107,8 +109,8 @@ class Endpoint:
 
     @property
     def url(self) -> str:
-        """Where a chat completion is asked for."""
-        return self.base_url.rstrip("/") + "/chat/completions"
+        """Where requests go."""
+        return self.base_url.rstrip("/") + self.path
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,11 +132,19 @@ class Client:
     """Asks one endpoint. Use it as an asynchronous context manager.
 
     `adjustments` (parameter -> '' for left out, else its new name) is shared with the caller and grows when the
-    endpoint refuses a parameter by name: it is then left out of every later request.
+    endpoint refuses a parameter by name: it is then left out of every later request. `read` makes a reply of a body that
+    came with status 200.
     """
 
-    def __init__(self, endpoint: Endpoint, rates: Rates, adjustments: MutableMapping[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        endpoint: Endpoint,
+        rates: Rates,
+        adjustments: MutableMapping[str, str] | None = None,
+        read: Callable[[bytes, str], Reply | Failure] = read_completion,
+    ) -> None:
         self.endpoint = endpoint
+        self._read = read
         self.gate = Gate(rates.concurrency, adaptive=rates.adaptive)
         self.adjustments: MutableMapping[str, str] = {} if adjustments is None else adjustments
         self.attempts = 0
@@ -226,7 +236,7 @@ class Client:
                 if raw is None:
                     return Failure(ErrorClass.UNREADABLE, f"a body of more than {self.endpoint.max_body} bytes"), None
                 if response.status == 200:
-                    return read_completion(raw, secret), None
+                    return self._read(raw, secret), None
                 failure = read_failure(response.status, raw, frozenset(sent) - NEEDED, secret)
                 return failure, retry_after(response.headers.get("Retry-After"))
         except aiohttp.ClientConnectorCertificateError:

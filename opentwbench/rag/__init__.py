@@ -1,0 +1,1 @@
+"""The RAG track: documents and questions, systems that retrieve, answers, judges, and what is measured of them."""
