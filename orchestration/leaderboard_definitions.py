@@ -18,8 +18,11 @@ os.environ.setdefault("DO_NOT_TRACK", "1")
 import dagster as dg
 from dagster_dbt import DagsterDbtTranslator, DagsterDbtTranslatorSettings, DbtCliResource, DbtProject, dbt_assets
 
+from assets.board import board_site
 from assets.leaderboard import mart_asset
+from checks.board import BOARD_CHECKS
 from checks.leaderboard import mart_is_current
+from resources.board import BoardResource
 from resources.models import WarehouseResource
 from resources.settings import StoreResource
 from resources.warehouse import PROJECT, manifest_path
@@ -71,6 +74,12 @@ mart_job = dg.define_asset_job(
     description="Build the mart aside, test it, and swap it in.",
 )
 
+board_job = dg.define_asset_job(
+    "board_job",
+    selection=dg.AssetSelection.assets(board_site),
+    description="Render the public site from the mart in place, and look whether it is whole.",
+)
+
 
 @dg.sensor(
     job=mart_job,
@@ -94,14 +103,15 @@ def stale_mart(
 def build_defs(store: str, warehouse: str = "") -> dg.Definitions:
     """The mart's definitions over one store."""
     return dg.Definitions(
-        assets=[mart_tables, leaderboard_mart],
-        asset_checks=[mart_is_current],
-        jobs=[mart_job],
+        assets=[mart_tables, leaderboard_mart, board_site],
+        asset_checks=[mart_is_current, *BOARD_CHECKS],
+        jobs=[mart_job, board_job],
         sensors=[stale_mart],
         resources={
             "dbt": DbtCliResource(project_dir=project, profiles_dir=str(PROJECT), dbt_executable=DBT),
             "store": StoreResource(url=store),
             "warehouse": WarehouseResource(folder=warehouse),
+            "board": BoardResource(),
         },
         executor=dg.in_process_executor,
     )

@@ -1,0 +1,45 @@
+"""Whether the site is whole and shows the mart of now. Thin: both are the library's (`opentwbench.board`)."""
+
+import dagster as dg
+
+from opentwbench.board.audit import audit
+from opentwbench.board.queries import mart_digest
+from opentwbench.board.site import read_record
+from opentwbench.evaluation.mart import DATABASE
+from resources.board import BoardResource
+from resources.models import WarehouseResource
+from resources.settings import StoreResource
+
+
+@dg.asset_check(
+    asset="board_site", description="Every link resolves, every page stands in both languages, nothing is fetched"
+)
+def site_is_whole(store: StoreResource, warehouse: WarehouseResource, board: BoardResource) -> dg.AssetCheckResult:
+    """Reads every written page again."""
+    found = audit(board.folder(warehouse.open(store.open()).folder))
+    return dg.AssetCheckResult(
+        passed=found.whole,
+        metadata={
+            "pages": found.pages,
+            "links": found.links,
+            "problems": found.count,
+            "first_problems": dg.MetadataValue.md(
+                "\n".join(f"* `{each.replace('`', '')}`" for each in found.problems[:20])
+            ),
+        },
+    )
+
+
+@dg.asset_check(asset="board_site", description="The site shows the mart that is in place")
+def site_is_current(store: StoreResource, warehouse: WarehouseResource, board: BoardResource) -> dg.AssetCheckResult:
+    """Compares the digest that the site carries with that of the mart."""
+    house = warehouse.open(store.open())
+    record = read_record(board.folder(house.folder))
+    now = mart_digest(house.folder / DATABASE)
+    shown = record.mart if record else ""
+    return dg.AssetCheckResult(
+        passed=shown == now, severity=dg.AssetCheckSeverity.WARN, metadata={"shown": shown[:12], "mart": now[:12]}
+    )
+
+
+BOARD_CHECKS = (site_is_whole, site_is_current)
