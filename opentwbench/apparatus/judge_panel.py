@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from itertools import combinations
 from typing import Any
 
@@ -28,6 +27,8 @@ from opentwbench.apparatus.result import SAMPLE, Both, Cell, Column, MissingInpu
 from opentwbench.apparatus.rows import Inputs
 from opentwbench.dataset.contract import excerpt
 from opentwbench.evaluation.scoring import rate
+from opentwbench.formosa.judge_study import Defect
+from opentwbench.formosa.panel import Decisions, decisions
 
 MAX_NAME, MAX_VERDICTS, MAX_JUDGES = 200, 500_000, 50
 """Most characters of a name, lines of a file (2,939 drafts and planted ones, under 50 judges, are fewer) and judges."""
@@ -49,14 +50,6 @@ METHOD_TEXT = Both(
     "approvals; a judge decides a draft alone when every other judge approves and it does not. Calibration is the "
     "detection rate of three planted classes. n counts verdicts on drafts without a planted defect.",
 )
-
-
-class Defect(StrEnum):
-    """A planted defect. Closed. Source: the design's Formosa construction (a judge passes such a study first)."""
-
-    WRONG_KEY = "wrong_key"
-    UNGROUNDED_FACT = "ungrounded_fact"
-    MALFORMED_OPTIONS = "malformed_options"
 
 
 _WORDS = {
@@ -170,30 +163,6 @@ def agreement(first: Mapping[str, bool], second: Mapping[str, bool]) -> Agreemen
     """Two judges' approvals by draft."""
     both = sum(first[item] and second[item] for item in first.keys() & second.keys())
     return Agreement(paired(first, second), both)
-
-
-@dataclass(frozen=True, slots=True)
-class Decisions:
-    """What the panel makes of the drafts that every judge judged."""
-
-    drafts: int
-    unanimous: int
-    """Approved by every judge: what a panel that must agree lets pass."""
-    alone: Mapping[str, int]
-    """Judge -> drafts that all the others approve and it rejects: it alone decides them."""
-
-
-def decisions(by_judge: Mapping[str, Mapping[str, bool]]) -> Decisions:
-    """Who decides. Drafts that some judge did not judge are left out."""
-    shared = set.intersection(*(set(of) for of in by_judge.values())) if by_judge else set()
-    alone = dict.fromkeys(by_judge, 0)
-    unanimous = 0
-    for item in shared:
-        against = [judge for judge, of in by_judge.items() if not of[item]]
-        unanimous += not against
-        if len(against) == 1:
-            alone[against[0]] += 1
-    return Decisions(len(shared), unanimous, alone)
 
 
 def study(inputs: Inputs) -> Study:

@@ -72,7 +72,12 @@ def outcome(response: Response, reading: Reading, key: str, letters: str = LETTE
     text = response.content or ""
     if not text.strip():
         return Outcome.EMPTY
-    return Outcome.REFUSED if _REFUSAL.search(text[:REFUSAL_SPAN]) else Outcome.UNPARSED
+    return Outcome.REFUSED if declines(text) else Outcome.UNPARSED
+
+
+def declines(text: str) -> bool:
+    """Whether a reply opens with a declared phrase of declining. To be asked only where nothing else was read."""
+    return bool(_REFUSAL.search(text[:REFUSAL_SPAN]))
 
 
 def grade(response: Response, key: str, letters: str = LETTERS, methods: Sequence[str] = GRADED) -> Graded:
