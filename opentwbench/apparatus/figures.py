@@ -154,7 +154,7 @@ def range_chart(title: Both, rows: Sequence[Mapping[str, Cell]], axis: str, seri
     """Points with their intervals: rows hold `name`, `value`, `low`, `high` and, with `series`, a `series` each."""
     values = [dict(row) for row in rows[:MAX_MARKS]]
     y: dict[str, Any] = {"field": "name", "type": "nominal", "title": None, "sort": None, "axis": {"labelLimit": 420}}
-    colour = {"color": {"field": "series", "type": "nominal", "title": series}} if series else {}
+    colour = _colour(series)
     offset = {"yOffset": {"field": "series", "type": "nominal"}} if series else {}
     bounds = {"field": "low", "type": "quantitative", "title": axis, "scale": {"zero": False}}
     spec = {
@@ -181,16 +181,26 @@ def _bounded(title: Both, marks: int) -> Both:
     return Both(f"{title.zh}（前 {MAX_MARKS} 筆，共 {marks:,} 筆）", f"{title.en} (the first {MAX_MARKS} of {marks:,})")
 
 
+def _colour(series: str) -> dict[str, Any]:
+    legend = {"labelLimit": 360}
+    return {"color": {"field": "series", "type": "nominal", "title": series, "legend": legend}} if series else {}
+
+
+def _ticks(rows: Sequence[Mapping[str, Cell]]) -> dict[str, Any]:
+    return {"axis": {"tickMinStep": 1}} if all(isinstance(row["value"], int) for row in rows) else {}
+
+
 def bar_chart(title: Both, rows: Sequence[Mapping[str, Cell]], axis: str, series: str = "") -> Chart:
     """Bars: rows hold `name`, `value` and, with `series`, a `series` each (stacked)."""
-    colour = {"color": {"field": "series", "type": "nominal", "title": series}} if series else {}
+    colour = _colour(series)
     spec = {
         "width": 520,
         "data": {"values": [dict(row) for row in rows[:MAX_MARKS]]},
         "mark": {"type": "bar"},
         "encoding": {
             "y": {"field": "name", "type": "nominal", "title": None, "sort": None, "axis": {"labelLimit": 420}},
-            "x": {"field": "value", "type": "quantitative", "title": axis},
+            # Counts have no tick between two of them.
+            "x": {"field": "value", "type": "quantitative", "title": axis, **_ticks(rows)},
             **colour,
         },
     }
@@ -199,7 +209,7 @@ def bar_chart(title: Both, rows: Sequence[Mapping[str, Cell]], axis: str, series
 
 def scatter(title: Both, rows: Sequence[Mapping[str, Cell]], x: str, y: str, series: str = "") -> Chart:
     """Points by two scores: rows hold `name`, `x`, `y` and, with `series`, a `series` each."""
-    colour = {"color": {"field": "series", "type": "nominal", "title": series}} if series else {}
+    colour = _colour(series)
     spec = {
         "width": 420,
         "height": 420,

@@ -125,10 +125,17 @@ def survival(older: Cut, newer: Cut) -> tuple[Paired, int, int]:
 
 
 def dated_models(inputs: Inputs, runs: Sequence[Run]) -> list[Dated]:
-    """The models of a board whose card states a release date, with their score; the others are left out."""
-    called = names(runs)
+    """The models of a board whose card states a release date, with their score; the others are left out.
+
+    A model counts once: of several budgets or precisions its run under the largest budget stands, the first by id.
+    """
+    chosen: dict[str, Run] = {}
+    for run in sorted(runs, key=lambda run: (-run.facts.max_tokens, run.facts.run_id)):
+        chosen.setdefault(run.facts.model, run)
+    kept = [run for run in runs if chosen[run.facts.model] is run]
+    called = names(kept)
     found = []
-    for run in runs:
+    for run in kept:
         released = inputs.card(run.facts.model).get("released")
         when = period(released)
         if when is not None and (answers := right(run)):

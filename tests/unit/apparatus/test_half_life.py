@@ -69,6 +69,13 @@ def test_a_benchmark_that_nobody_tops_has_not_reached_it() -> None:
     assert "half-life not reached" in found.finding.en
 
 
+def test_a_model_with_two_budgets_counts_once_under_the_larger() -> None:
+    again = run("a", rows("+" * 10), budget=16384)
+    found = study(inputs(*RUNS, again, cards=CARDS))
+    assert found.n == 7
+    assert cells(found, 0, "period", "models", "above")[0] == ("2025 H1", 2, 50.0)
+
+
 def test_an_undated_model_is_left_out() -> None:
     found = study(inputs(*RUNS, cards=CARDS[:2]))
     assert (found.n, cells(found, 1, "pool")) == (2, [])
