@@ -211,13 +211,9 @@ class _DigestMap(DigestSet):
 
     def put(self, digest: bytes, number: int) -> bool:
         """Take a digest in with its number; False when it was there, which changes nothing."""
-        size = len(self._slots)
-        place = self._place(digest)
         if not self.add(digest):
             return False
-        # Growing moves every slot, the new one included.
-        place = place if len(self._slots) == size else self._place(digest)
-        self._numbers[place // 16] = number
+        self._numbers[self._place(digest) // 16] = number  # growing may have moved it
         return True
 
     def find(self, digest: bytes) -> int | None:

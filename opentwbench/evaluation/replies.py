@@ -81,7 +81,8 @@ def detail(text: str, secret: str = "") -> str:
 
 
 def _printable(text: str, most: int) -> str:
-    return "".join(char if char.isprintable() else "?" for char in text[:most])
+    cut = text[:most]
+    return cut if cut.isprintable() else "".join(char if char.isprintable() else "?" for char in cut)
 
 
 def read_completion(body: bytes, secret: str = "") -> Reply | Failure:
