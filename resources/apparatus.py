@@ -88,6 +88,17 @@ class StoredTexts:
 
 
 @dataclass(frozen=True)
+class StoredVerdicts:
+    """Verdict records, read when they are iterated: a file that is none stops the study that reads it and no other."""
+
+    store: Store
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        with self.store.folder("judges") as folder:
+            yield from read_jsonl(folder / Path(VERDICTS).name)
+
+
+@dataclass(frozen=True)
 class Apparatus:
     """The studies of one store and warehouse."""
 
@@ -121,9 +132,10 @@ class Apparatus:
         Raises StudyError for an unknown study, and as `inputs` does.
         """
         made_from = self.made_from()
-        found = [conduct(study_id, self.inputs) for study_id in study_ids]
-        for study in found:
-            self.write(study, made_from)
+        found = []
+        for study_id in study_ids:
+            found.append(conduct(study_id, self.inputs))
+            self.write(found[-1], made_from)
         write_table(self.raw, TABLE, study_rows(self.store))
         return found
 
@@ -150,11 +162,8 @@ class Apparatus:
         with self.store.folder("runs") as folder:
             return Run(facts, StoredRows(path, withdrawn), StoredTexts(folder / facts.run_id, path, withdrawn))
 
-    def _verdicts(self) -> list[dict[str, Any]] | None:
-        if not self.store.exists(VERDICTS):
-            return None
-        with self.store.folder("judges") as folder:
-            return read_jsonl(folder / Path(VERDICTS).name)
+    def _verdicts(self) -> StoredVerdicts | None:
+        return StoredVerdicts(self.store) if self.store.exists(VERDICTS) else None
 
 
 def _facts(

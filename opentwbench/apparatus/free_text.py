@@ -14,7 +14,7 @@ from types import MappingProxyType
 from opentwbench.apparatus.detectors import DETECTORS, each, han, visible
 from opentwbench.apparatus.figures import MODEL, bar_chart, p_value, percent, points, share
 from opentwbench.apparatus.result import Both, Cell, Column, MissingInput, Study, Table
-from opentwbench.apparatus.rows import CORRECT, Inputs, Run
+from opentwbench.apparatus.rows import CORRECT, Inputs, Run, shown
 from opentwbench.apparatus.two_axes import RANKED_BY
 from opentwbench.evaluation.model import Graded
 from opentwbench.evaluation.scoring import rate
@@ -90,7 +90,7 @@ def count(runs: Iterable[Run]) -> dict[str, Counts]:
     """Model -> counts over its runs, models in order of their first run."""
     found: dict[str, Counts] = {}
     for run in runs:
-        counts = found.setdefault(run.facts.model, Counts())
+        counts = found.setdefault(shown(run.facts.model), Counts())
         for graded in run.texts:
             counts.add(graded, run.facts.method, run.facts.benchmark)
     return {model: counts for model, counts in found.items() if counts.replies}

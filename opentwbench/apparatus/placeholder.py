@@ -27,7 +27,7 @@ from opentwbench.apparatus.figures import (
     rounded,
 )
 from opentwbench.apparatus.result import Both, Cell, Column, MissingInput, Study, Table
-from opentwbench.apparatus.rows import Inputs, Run
+from opentwbench.apparatus.rows import Inputs, Run, shown
 from opentwbench.evaluation.model import Rate
 from opentwbench.evaluation.protocols import BOX, BOX_PLACEHOLDER
 from opentwbench.evaluation.scoring import rate
@@ -103,7 +103,7 @@ def prompt_pairs(runs: Sequence[Run]) -> list[tuple[str, Run, Run]]:
     twice = [cell[:2] for cell in whole]
     return [
         (
-            cell[1] if twice.count(cell[:2]) == 1 else f"{cell[1]} ({cell[2]}, {cell[3]})",
+            shown(cell[1]) if twice.count(cell[:2]) == 1 else f"{shown(cell[1])} ({cell[2]}, {cell[3]})",
             of[BOX.name],
             of[BOX_PLACEHOLDER.name],
         )

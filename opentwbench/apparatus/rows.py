@@ -7,6 +7,7 @@ paired test needs one answer an item. Withdrawn items are left out, as in every 
 
 from __future__ import annotations
 
+import hashlib
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,6 +15,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from opentwbench.apparatus.result import NOTHING, SAMPLE, Both
+from opentwbench.dataset.contract import excerpt
 from opentwbench.evaluation.model import Graded
 
 ERROR, CORRECT, WRONG = "error", "correct", "wrong"
@@ -94,8 +96,8 @@ class Inputs:
     """Rows of the raw table `key_figures`."""
     cards: Sequence[Mapping[str, Any]] = ()
     """Rows of the raw table `model_cards`: what the maintainer states of models (release, groups, sample or not)."""
-    verdicts: Sequence[Mapping[str, Any]] | None = None
-    """Verdict rows of a judge panel as read (unchecked); None when the store has none."""
+    verdicts: Iterable[Mapping[str, Any]] | None = None
+    """Verdict rows of a judge panel, unchecked and read when they are iterated; None when the store has none."""
 
     def card(self, model: str) -> Mapping[str, Any]:
         """What is stated of a model; empty where nothing is."""
@@ -133,12 +135,24 @@ def boards(runs: Iterable[Run]) -> dict[tuple[str, str], list[Run]]:
     return {board: found[board] for board in sorted(found)}
 
 
+LONGEST = 120
+"""Most characters of a model's name in a table: longer ones are cut, because a run's record is written by anybody."""
+
+
+def shown(model: str) -> str:
+    """A model's name as one bounded, printable line; a name that is changed for it carries a hash, so that two such
+    names stay two."""
+    if len(model) <= LONGEST and model.isprintable():
+        return model
+    return f"{excerpt(model, LONGEST)} #{hashlib.sha256(model.encode('utf-8', 'surrogatepass')).hexdigest()[:8]}"
+
+
 def names(runs: Sequence[Run]) -> dict[str, str]:
     """Run id -> what it is called in a table: the model, with budget and precision where the model stands twice."""
     times = Counter(run.facts.model for run in runs)
     return {
-        run.facts.run_id: run.facts.model
+        run.facts.run_id: shown(run.facts.model)
         if times[run.facts.model] == 1
-        else f"{run.facts.model} ({run.facts.max_tokens}, {run.facts.serving_precision})"
+        else f"{shown(run.facts.model)} ({run.facts.max_tokens}, {run.facts.serving_precision})"
         for run in runs
     }

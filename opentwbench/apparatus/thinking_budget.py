@@ -6,7 +6,7 @@ What belongs here: pairing the runs, cap hits, loops and cost. What does not: th
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -25,7 +25,7 @@ from opentwbench.apparatus.figures import (
 )
 from opentwbench.apparatus.loops import loop
 from opentwbench.apparatus.result import Both, Cell, Column, MissingInput, Study, Table
-from opentwbench.apparatus.rows import Inputs, Run
+from opentwbench.apparatus.rows import Inputs, Run, shown
 from opentwbench.evaluation.model import Graded
 from opentwbench.evaluation.rescoring import Transitions, transitions
 from opentwbench.evaluation.scoring import CAPPED_REASONS
@@ -83,40 +83,41 @@ class Comparison:
         return self.second.tokens / self.first.tokens
 
 
-def side(replies: Iterable[Graded], shared: frozenset[str]) -> Side:
-    """Cap hits, loops and tokens of the replies to the shared items. A loop counts in either text."""
-    capped = loops = tokens = 0
-    stated = True
+def facts_of(replies: Iterable[Graded]) -> dict[str, tuple[bool, bool, int | None]]:
+    """Item id -> (cut by the budget, ends in a loop, completion tokens) of every reply, first repeat; texts are not
+    kept. A loop counts in the answer or in the reasoning."""
+    found = {}
     for each in replies:
         response = each.response
-        if response.item_id not in shared:
-            continue
-        capped += response.finish_reason in CAPPED_REASONS
-        loops += loop(response.content) is not None or loop(response.reasoning) is not None
-        stated &= response.completion_tokens is not None
-        tokens += response.completion_tokens or 0
-    return Side(capped, loops, tokens if stated else None)
+        if response.repeat == 0 and not response.error:
+            looped = loop(response.content) is not None or loop(response.reasoning) is not None
+            found[response.item_id] = response.finish_reason in CAPPED_REASONS, looped, response.completion_tokens
+    return found
+
+
+def side(facts: Mapping[str, tuple[bool, bool, int | None]], shared: Iterable[str]) -> Side:
+    """Cap hits, loops and tokens of the replies to the shared items."""
+    of = [facts[item] for item in shared]
+    tokens = [count for *_, count in of if count is not None]
+    stated = sum(tokens) if len(tokens) == len(of) else None
+    return Side(sum(cut for cut, *_ in of), sum(looped for _, looped, _ in of), stated)
 
 
 def compare(small: Run, large: Run) -> Comparison:
-    """Two runs that differ in their budget alone; the texts of both are held, no more than two runs at a time."""
-    before, after = list(small.texts), list(large.texts)
-    shared = _replied(before) & _replied(after)
-    moved = transitions(before, after, small.facts.method)
+    """Two runs that differ in their budget alone. Texts are streamed: 22,021 long thoughts are a gigabyte."""
+    moved = transitions(small.texts, large.texts, small.facts.method)
+    first, second = facts_of(small.texts), facts_of(large.texts)
+    shared = first.keys() & second.keys()
     facts = small.facts
     return Comparison(
-        facts.model,
+        shown(facts.model),
         facts.benchmark,
         facts.max_tokens,
         large.facts.max_tokens,
         moved,
-        side(before, shared),
-        side(after, shared),
+        side(first, shared),
+        side(second, shared),
     )
-
-
-def _replied(replies: Iterable[Graded]) -> frozenset[str]:
-    return frozenset(each.response.item_id for each in replies if each.response.repeat == 0 and not each.response.error)
 
 
 def budget_pairs(runs: Sequence[Run]) -> list[tuple[Run, Run]]:

@@ -27,7 +27,7 @@ from opentwbench.apparatus.figures import (
     share,
 )
 from opentwbench.apparatus.result import Both, Cell, Chart, Column, MissingInput, Study, Table
-from opentwbench.apparatus.rows import Inputs, Run
+from opentwbench.apparatus.rows import Inputs, Run, shown
 from opentwbench.statistics.intervals import binomial_tail
 from opentwbench.statistics.paired import mcnemar
 from opentwbench.statistics.ranks import Agreement, spearman, spearman_above, spearman_top
@@ -95,7 +95,7 @@ def pairs(runs: Sequence[Run], first: str, protocol: str) -> list[Pair]:
     models = [model for model, _, _ in whole]
     found = []
     for (model, budget, precision), of in whole.items():
-        name = model if models.count(model) == 1 else f"{model} ({budget}, {precision})"
+        name = shown(model) if models.count(model) == 1 else f"{shown(model)} ({budget}, {precision})"
         pair = Pair(name, model, count(name, of[first].rows), count(name, of[SECOND_AXIS].rows))
         if pair.first.n and pair.second.n:
             found.append(pair)
