@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -69,22 +69,29 @@ def _values(column: pa.Array) -> list[Any]:
 
 @dataclass(frozen=True)
 class StoredTexts:
-    """The stored responses of one run with their texts, graded by the keys of its raw file; first repeat."""
+    """The stored responses of one run with their texts, graded by the keys of its raw file; first repeat.
+
+    Graded by the ranking method alone, which is all that the studies of texts ask.
+    """
 
     folder: Path
     path: Path
+    method: str
     withdrawn: frozenset[str]
 
     def __iter__(self) -> Iterator[Graded]:
-        keys = self._keys()
+        known = self._known()
         for response in read_responses(self.folder):
-            key = keys.get(response.item_id)
-            if response.repeat == 0 and key is not None and response.item_id not in self.withdrawn:
-                yield grade(response, key)
+            # By request and not by item: the raw rows follow an item whose id changed with a corrected text.
+            item_id, key = known.get((response.repeat, response.request_hash), ("", ""))
+            if response.repeat == 0 and item_id and item_id not in self.withdrawn:
+                yield grade(replace(response, item_id=item_id), key, methods=(self.method,))
 
-    def _keys(self) -> dict[str, str]:
-        read = pq.read_table(self.path, columns=["item_id", "key"]).to_pydict()
-        return dict(zip(read["item_id"], read["key"], strict=True))
+    def _known(self) -> dict[tuple[int, str], tuple[str, str]]:
+        """(repeat, request hash) -> the item's id now and its key."""
+        read = pq.read_table(self.path, columns=["repeat", "request_hash", "item_id", "key"]).to_pydict()
+        asked = zip(read["repeat"], read["request_hash"], strict=True)
+        return dict(zip(asked, zip(read["item_id"], read["key"], strict=True), strict=True))
 
 
 @dataclass(frozen=True)
@@ -160,7 +167,9 @@ class Apparatus:
     def _run(self, facts: Facts, withdrawn: frozenset[str]) -> Run:
         path = table_path(self.raw, RESPONSES, facts.run_id)
         with self.store.folder("runs") as folder:
-            return Run(facts, StoredRows(path, withdrawn), StoredTexts(folder / facts.run_id, path, withdrawn))
+            return Run(
+                facts, StoredRows(path, withdrawn), StoredTexts(folder / facts.run_id, path, facts.method, withdrawn)
+            )
 
     def _verdicts(self) -> StoredVerdicts | None:
         return StoredVerdicts(self.store) if self.store.exists(VERDICTS) else None

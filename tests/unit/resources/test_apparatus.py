@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from support.evaluation import boxed, make_item, make_response
 from support.mart_rows import BOX, Tables, make_items
 
 from opentwbench.apparatus.rows import Inputs
-from opentwbench.evaluation.warehouse import WarehouseError, write_table
+from opentwbench.evaluation.journal import Journal, write_run
+from opentwbench.evaluation.model import RunRecord
+from opentwbench.evaluation.warehouse import (
+    Grading,
+    WarehouseError,
+    graded_rows,
+    protocol_row,
+    run_row,
+    write_table,
+)
 from resources.apparatus import Apparatus
 from resources.store import Store
 
@@ -58,6 +69,34 @@ def test_a_run_without_its_protocol_is_named(tmp_path: Path) -> None:
     write_table(tables.raw, "protocols", [])
     with pytest.raises(WarehouseError, match=BOX.protocol_id):
         _ = Apparatus(Store(str(tmp_path)), tables.raw).inputs
+
+
+def test_texts_follow_an_item_whose_id_changed(tmp_path: Path) -> None:
+    items = [make_item(n) for n in range(3)]
+    responses = [make_response(item, boxed(item, item.key)) for item in items]
+    record = RunRecord("run-1", "m", BOX.protocol_id, "exam", "v1", "scored", 3, 1, "2026-11-01T00:00:00+00:00")
+    write_run(tmp_path / "runs" / "run-1", record, BOX)
+    with Journal(tmp_path / "runs" / "run-1") as journal:
+        journal.append_all([*responses, make_response(items[0], "again", repeat=1)])
+    raw = tmp_path / "warehouse" / "raw"
+    raw.mkdir(parents=True)
+    renamed = replace(items[1], item_id="subject-1-0123456789ab")
+    grading = Grading("run-1", "v2")
+    roster = {item.item_id: item for item in (items[0], renamed, items[2])}
+    rows = graded_rows(responses, roster, grading, {items[1].item_id: renamed.item_id})
+    write_table(raw, "responses", rows, "run-1")
+    write_table(raw, "runs", [run_row(record)])
+    write_table(raw, "protocols", [protocol_row(BOX)])
+    write_table(
+        raw,
+        "withdrawals",
+        [{"dataset": "d", "item_id": items[2].item_id, "reason": "r", "date": "2026-11-02", "evidence": "e"}],
+    )
+    run = Apparatus(Store(str(tmp_path)), raw).inputs.runs[0]
+    found = list(run.texts)
+    assert [each.response.item_id for each in found] == [items[0].item_id, renamed.item_id]
+    assert [each.outcomes for each in found] == [{"strict": "correct"}] * 2
+    assert [row.item_id for row in run.rows] == [items[0].item_id, renamed.item_id]
 
 
 def test_the_digest_follows_rows_and_verdicts(tmp_path: Path) -> None:
