@@ -69,15 +69,14 @@ def paired(first: Mapping[str, bool], second: Mapping[str, bool]) -> Paired:
 
 
 def rho_interval(rho: float | None, n: int) -> tuple[float | None, float | None]:
-    """95 % interval of Spearman's rho over n pairs; None, None for fewer than four pairs or no rho.
+    """95 % interval of Spearman's rho over n pairs; None, None for fewer than four pairs, no rho, and a rho of 1
+    or -1, whose z is infinite: a perfect order of five models is no certainty.
 
     Fisher's z with the variance (1 + rho^2 / 2) / (n - 3). Source: D. G. Bonett, T. A. Wright, "Sample size
     requirements for estimating Pearson, Kendall and Spearman correlations", Psychometrika 65 (2000), equation 3.
     """
-    if rho is None or n < 4:
+    if rho is None or n < 4 or abs(rho) == 1.0:
         return None, None
-    if abs(rho) == 1.0:
-        return rho, rho
     z, half = math.atanh(rho), Z95 * math.sqrt((1 + rho * rho / 2) / (n - 3))
     return math.tanh(z - half), math.tanh(z + half)
 

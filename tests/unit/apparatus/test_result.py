@@ -158,7 +158,7 @@ def test_the_interval_of_rho() -> None:
     # z = atanh(0.5) = 0.549306; se = sqrt((1 + 0.125) / 25) = 0.212132; bounds tanh(z -+ 0.415772).
     assert rho_interval(0.5, 28) == pytest.approx((0.13275, 0.74646), abs=1e-4)
     assert rho_interval(0.5, 3) == rho_interval(None, 30) == (None, None)
-    assert rho_interval(1.0, 10) == (1.0, 1.0)
+    assert rho_interval(1.0, 10) == rho_interval(-1.0, 10) == (None, None)
 
 
 def test_equal_scores_share_a_place() -> None:

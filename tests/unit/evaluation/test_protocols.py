@@ -9,7 +9,16 @@ from typing import Any
 import pytest
 
 from opentwbench.evaluation.extraction import METHODS
-from opentwbench.evaluation.protocols import BOX, BOX_PLACEHOLDER, PATTERN, REASONING_BUDGET, REGISTRY, Protocol, ProtocolError, find
+from opentwbench.evaluation.protocols import (
+    BOX,
+    BOX_PLACEHOLDER,
+    PATTERN,
+    REASONING_BUDGET,
+    REGISTRY,
+    Protocol,
+    ProtocolError,
+    find,
+)
 
 
 def test_the_published_protocol_is_verbatim() -> None:
