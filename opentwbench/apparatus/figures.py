@@ -75,7 +75,7 @@ def rho_interval(rho: float | None, n: int) -> tuple[float | None, float | None]
     Fisher's z with the variance (1 + rho^2 / 2) / (n - 3). Source: D. G. Bonett, T. A. Wright, "Sample size
     requirements for estimating Pearson, Kendall and Spearman correlations", Psychometrika 65 (2000), equation 3.
     """
-    if rho is None or n < 4 or abs(rho) == 1.0:
+    if rho is None or n < 4 or abs(rho) > 1 - 1e-12:
         return None, None
     z, half = math.atanh(rho), Z95 * math.sqrt((1 + rho * rho / 2) / (n - 3))
     return math.tanh(z - half), math.tanh(z + half)
