@@ -8,6 +8,7 @@ from pathlib import Path
 
 import dagster as dg
 import pytest
+from support.apparatus import cells
 from typer.testing import CliRunner
 
 import assets.apparatus
@@ -75,13 +76,22 @@ def test_the_mart_holds_the_studies_and_no_study_reads_the_mart(store: Path) -> 
     house.build()
     with open_mart(house.folder) as mart:
         found = mart.execute("SELECT study_id, n, payload FROM apparatus_studies ORDER BY study_id").fetchall()
-        runs = mart.execute("SELECT run_id FROM leaderboard")
-        ranked = {run_id for (run_id,) in runs.fetchall()}
+        board = mart.execute(
+            "SELECT run_id, model, max_tokens, serving_precision, strict_accuracy, benchmark || protocol_name"
+            " FROM leaderboard"
+        ).fetchall()
     assert [row[0] for row in found] == ["extraction", "half_life"]
     assert all(read_payload(row[0], row[2]).n == row[1] for row in found)
     # The choice of runs is the mart's own.
     chosen = {run.facts.run_id for run in Apparatus(Store(str(store)), house.raw).inputs.runs}
-    assert chosen == ranked
+    assert chosen == {row[0] for row in board}
+    # And so are its scores.
+    shown = cells(read_payload(*found[0][::2]), 0, "benchmark", "protocol", "model", "method", "accuracy")
+    strict = {(f"{b}{p}", name): accuracy for b, p, name, method, accuracy in shown if method == "strict"}
+    for _, model, budget, precision, accuracy, where in board:
+        mine = strict.get((where, model), strict.get((where, f"{model} ({budget}, {precision})")))
+        assert mine == pytest.approx(100 * accuracy, abs=0.0051)
+    assert len(strict) == len(board) == 51
 
 
 def test_running_again_changes_no_byte(store: Path) -> None:
