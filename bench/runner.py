@@ -5,8 +5,10 @@
 
 Throughput: the same items against the same loopback endpoint (a process of its own), latencies in milliseconds. Ours
 is everything from reading the items to the scores: checked, asked, journalled with a sync, extracted by every method,
-graded and summed. The bare loop reads no item and keeps nothing: 256 connections, bodies of that size, replies parsed.
-Twinkle Eval runs with its defaults; its time is counted from its first request to its end, so without its start.
+graded and summed, over 256 connections. The bare loop sends the same texts over as many connections, from bodies that
+were made beforehand, parses the replies and keeps nothing. Twinkle Eval runs the same file with its defaults (it has no
+setting for concurrency: six threads on two cores); its time is counted from its first request to its last result file,
+so without its start and end.
 Each client is a process of its own; they take turns, and the ratio is the median over the turns. Seconds are noisy on a
 shared machine: read the ratios, and the processor time, which the neighbours disturb less.
 Memory: the largest resident size of a whole run (read, ask, journal, score) for each number of items; --no-network
@@ -33,6 +35,9 @@ from samples.model_endpoint import ModelEndpoint
 
 CONNECTIONS = 256
 NO_NETWORK = "none"
+Timed = Callable[[], None]
+"""A client that is ready: what it does from here on is measured."""
+
 TWINKLE = Path(__file__).resolve().parent.parent / "tests" / "twinkle" / ".venv" / "bin" / "twinkle-eval"
 
 
@@ -46,31 +51,41 @@ def write_items(path: Path, n: int) -> None:
             out.write(json.dumps({**row, **more}, ensure_ascii=False) + "\n")
 
 
-async def _bare(items: int, url: str) -> None:
+def _bodies(items: Path) -> list[dict[str, Any]]:
+    """Request bodies with the texts of the items, as large as ours."""
+    from opentwbench.evaluation.protocols import BOX
+
+    rows = (json.loads(line) for line in items.read_text(encoding="utf-8").splitlines())
+    fixed = {"model": "scripted", **BOX.decoding()}
+    texts = (BOX.user_template.format(**{name: row[name] for name in ("question", *"ABCD")}) for row in rows)
+    system = {"role": "system", "content": BOX.system}
+    return [{**fixed, "messages": [system, {"role": "user", "content": text}]} for text in texts]
+
+
+async def _bare(bodies: list[dict[str, Any]], url: str) -> None:
     import aiohttp
 
-    numbers = iter(range(items))
-    system = "你是一位專業的測驗作答助理。" * 8 + "\\boxed{}"
+    waiting = iter(bodies)
 
     async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=CONNECTIONS)) as session:
 
         async def work() -> None:
-            for number in numbers:
-                user = f"題目：第{number}題" + "說明文字" * 14 + "\nA. 甲\nB. 乙\nC. 丙\nD. 丁"
-                messages = [{"role": "system", "content": system}, {"role": "user", "content": user}]
-                body = {"model": "scripted", "messages": messages, "temperature": 0.0, "max_tokens": 4096}
+            for body in waiting:
                 async with session.post(f"{url}/chat/completions", json=body) as response:
                     await response.json()
 
         await asyncio.gather(*(work() for _ in range(CONNECTIONS)))
 
 
-def bare(items: Path, n: int, url: str, folder: Path) -> None:
-    """The bare loop."""
-    asyncio.run(_bare(n, url))
+def bare(items: Path, n: int, url: str, folder: Path) -> Timed:
+    """The bare loop: bodies made beforehand, encoded and sent, replies parsed, nothing kept."""
+    bodies = _bodies(items)
+    assert len(bodies) == n, len(bodies)
+    asyncio.run(_bare(bodies[:1], url))  # imports are no part of the measurement
+    return lambda: asyncio.run(_bare(bodies, url))
 
 
-def ours(items: Path, n: int, url: str, folder: Path) -> None:
+def ours(items: Path, n: int, url: str, folder: Path) -> Timed:
     """Our runner, from the items to the scores."""
     from opentwbench.evaluation.client import Endpoint, Rates
     from opentwbench.evaluation.items import Roster, item_set
@@ -81,15 +96,19 @@ def ours(items: Path, n: int, url: str, folder: Path) -> None:
     if url == NO_NETWORK:
         _answer_from_memory()
         url = "http://127.0.0.1:1/v1"
-    asked = item_set([items])
-    roster = Roster(asked)
-    plan = Plan("bench", "scripted", BOX, asked)
-    rates = Rates(CONNECTIONS, adaptive=False)
-    scorer, watch = scoring_watch(roster)
-    outcome = asyncio.run(run(plan, folder / "run", Endpoint(url), rates, Tally(len(roster)), watch=watch))
-    summary = scorer.summary()
-    assert outcome.complete, outcome
-    assert summary.replies == n, summary
+
+    def timed() -> None:
+        asked = item_set([items])
+        roster = Roster(asked)
+        plan = Plan("bench", "scripted", BOX, asked)
+        rates = Rates(CONNECTIONS, adaptive=False)
+        scorer, watch = scoring_watch(roster)
+        outcome = asyncio.run(run(plan, folder / "run", Endpoint(url), rates, Tally(len(roster)), watch=watch))
+        summary = scorer.summary()
+        assert outcome.complete, outcome
+        assert summary.replies == n, summary
+
+    return timed
 
 
 def _answer_from_memory() -> None:
@@ -104,14 +123,14 @@ def _answer_from_memory() -> None:
     runner.Client = Answering  # type: ignore[misc]
 
 
-CLIENTS: dict[str, Callable[[Path, int, str, Path], None]] = {"bare": bare, "ours": ours}
+CLIENTS: dict[str, Callable[[Path, int, str, Path], Timed]] = {"bare": bare, "ours": ours}
 
 
 def client_main(name: str, items: Path, n: int, url: str, folder: Path) -> None:
     """One client in this process; prints its seconds, processor seconds and largest size."""
-    CLIENTS[name](items, 1, url, folder / "warm") if name == "bare" else _warm()
+    timed = CLIENTS[name](items, n, url, folder)
     start, used = time.perf_counter(), time.process_time()
-    CLIENTS[name](items, n, url, folder)
+    timed()
     figures = {"seconds": time.perf_counter() - start, "cpu": time.process_time() - used, "mb": _largest()}
     print(json.dumps(figures))
 
@@ -119,11 +138,6 @@ def client_main(name: str, items: Path, n: int, url: str, folder: Path) -> None:
 def _largest() -> float:
     """Largest resident size of this process in MB (ru_maxrss is in kB on Linux)."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-
-
-def _warm() -> None:
-    """Imports are no part of the measurement."""
-    import opentwbench.evaluation.runs  # noqa: F401
 
 
 def measure(name: str, items: Path, n: int, url: str) -> dict[str, float]:
@@ -146,13 +160,19 @@ def measure_twinkle(items: Path, n: int, endpoint: ModelEndpoint) -> dict[str, f
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
         offline = {**os.environ, "HF_HUB_OFFLINE": "1"}
         subprocess.run([TWINKLE, "--config", "config.yaml"], cwd=folder, env=offline, check=True, capture_output=True)
-        end = time.monotonic()
+        end = _last_written(folder)
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
     stats = endpoint.stats()
     assert stats["requests"] == n, stats["requests"]
     used = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
     # Both clocks are CLOCK_MONOTONIC of this machine.
     return {"seconds": end - stats["first_arrival"], "cpu": used, "mb": 0.0}
+
+
+def _last_written(folder: Path) -> float:
+    """When the last file under the folder was written, on the monotonic clock: the end of the work."""
+    newest = max(path.stat().st_mtime for path in folder.rglob("*") if path.is_file())
+    return newest - time.time() + time.monotonic()
 
 
 def twinkle_config(base_url: str, data: str, method: str) -> dict[str, Any]:
