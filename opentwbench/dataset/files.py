@@ -48,10 +48,15 @@ def jsonl_bytes(records: Iterable[Mapping[str, Any]]) -> bytes:
 
 def csv_bytes(rows: Sequence[ItemRow]) -> bytes:
     """Rows as CSV with a header; texts always quoted, counts bare."""
+    return csv_records_bytes((row.to_json() for row in rows), COLUMNS)
+
+
+def csv_records_bytes(records: Iterable[Mapping[str, str | int]], columns: Sequence[str]) -> bytes:
+    """Records of other columns in the same form; each record has exactly these columns, in this order."""
     out = io.StringIO(newline="")
     writer = csv.writer(out, quoting=csv.QUOTE_NONNUMERIC, lineterminator="\n")
-    writer.writerow(COLUMNS)
-    writer.writerows(row.to_json().values() for row in rows)
+    writer.writerow(columns)
+    writer.writerows(record.values() for record in records)
     return out.getvalue().encode()
 
 
@@ -117,24 +122,24 @@ def _parse_line(line: str, where: str) -> dict[str, Any]:
     return parse_json(line, where)
 
 
-def read_csv(path: Path) -> list[dict[str, str]]:
+def read_csv(path: Path, columns: tuple[str, ...] = COLUMNS) -> list[dict[str, str]]:
     """The records of a CSV file, every cell the text it is; raises DatasetError naming file and record."""
     text = _text(read_bytes(path), path.name)
     # The csv module's own limit (131,072 characters a cell) bounds a quote that never closes; MAX_TEXT is far below.
     reader = csv.reader(io.StringIO(text, newline=""), strict=True)
-    return list(_csv_records(reader, path.name))
+    return list(_csv_records(reader, path.name, columns))
 
 
-def _csv_records(reader: Iterator[list[str]], name: str) -> Iterator[dict[str, str]]:
+def _csv_records(reader: Iterator[list[str]], name: str, columns: tuple[str, ...]) -> Iterator[dict[str, str]]:
     number = 0
     try:
         header = next(reader, [])
-        if tuple(header) != COLUMNS:
+        if tuple(header) != columns:
             raise DatasetError(f"{name}: header is {excerpt(header, 200)}, not the contract's columns")
         for number, cells in enumerate(reader, start=1):
-            if len(cells) != len(COLUMNS):
-                raise DatasetError(f"{name} record {number}: {len(cells)} cells, not {len(COLUMNS)}")
-            yield dict(zip(COLUMNS, cells, strict=True))
+            if len(cells) != len(columns):
+                raise DatasetError(f"{name} record {number}: {len(cells)} cells, not {len(columns)}")
+            yield dict(zip(columns, cells, strict=True))
     except csv.Error as error:
         raise DatasetError(f"{name} record {number + 1}: {error}") from None
 

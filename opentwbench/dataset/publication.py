@@ -8,7 +8,7 @@ Source: the design, section 4 ("Publication").
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -119,19 +119,22 @@ class LocalTarget:
         return replace_folder(self.folder, files)
 
 
-def folder_bytes(folder: Path) -> dict[str, bytes]:
-    """Every file of a data-set folder; raises DatasetError for an entry that is missing, unknown or no plain file."""
+def folder_bytes(folder: Path, holds: Collection[str] = FOLDER_NAMES) -> dict[str, bytes]:
+    """Every file of a data-set folder, which holds just these.
+
+    Raises DatasetError for an entry that is missing, unknown or no plain file.
+    """
     if not folder.is_dir():
         raise DatasetError(f"no data-set folder {folder.name}")
     names = {entry.name for entry in folder.iterdir()}
-    for name in sorted(names ^ set(FOLDER_NAMES)):
+    for name in sorted(names ^ set(holds)):
         raise DatasetError(f"{excerpt(name)}: {'does not belong to a data set' if name in names else 'missing'}")
-    return {name: read_bytes(folder / name) for name in FOLDER_NAMES}
+    return {name: read_bytes(folder / name) for name in holds}
 
 
-def folder_hashes(folder: Path) -> dict[str, str]:
+def folder_hashes(folder: Path, holds: Collection[str] = FOLDER_NAMES) -> dict[str, str]:
     """File name -> sha256 of a data-set folder, as a verdict records them."""
-    return {name: sha256(data) for name, data in folder_bytes(folder).items()}
+    return {name: sha256(data) for name, data in folder_bytes(folder, holds).items()}
 
 
 def judge(
@@ -169,6 +172,7 @@ def publish(
     verdicts: Iterable[Verdict],
     target: Path | PublicationTarget,
     required: tuple[str, ...] = BLOCKING_CHECKS,
+    holds: Collection[str] = FOLDER_NAMES,
 ) -> Published:
     """Publish exactly the bytes of `folder` that every required check passed, with the verdicts in the manifest.
 
@@ -177,7 +181,7 @@ def publish(
     """
     recover(folder)
     try:
-        files = folder_bytes(folder)
+        files = folder_bytes(folder, holds)
         manifest = read_manifest(folder)
     except DatasetError as error:
         raise PublicationRefused(str(error)) from None

@@ -148,19 +148,21 @@ def answer_position(folder: Path) -> CheckOutcome:
     """
 
     def judge(_: BuildStats) -> CheckOutcome:
-        rows = _rows(folder)
-        counts = Counter(row.answer for row in rows)
-        letter, most = max(((x, counts[x]) for x in OPTION_COLUMNS), key=lambda pair: pair[1])
-        p = min(1.0, len(OPTION_COLUMNS) * binomial_tail(most, len(rows), 1 / len(OPTION_COLUMNS)))
-        figures = {"rows": len(rows), **{x: counts[x] for x in OPTION_COLUMNS}, "share": most / len(rows), "p": p}
-        passed = most / len(rows) <= SKEW_SHARE
-        severity = "error" if passed or p < SKEW_P else "warn"
-        detail = (
-            f"{letter} holds {most} of {len(rows)} answers ({most / len(rows):.1%}), p = {p:.2g} under a uniform key"
-        )
-        return CheckOutcome("answer_position", passed, severity, figures, detail)
+        return letter_skew([row.answer for row in _rows(folder)])
 
     return _judging("answer_position", judge, folder)
+
+
+def letter_skew(answers: Sequence[str]) -> CheckOutcome:
+    """`answer_position` over the keys of a set, at least one; other tracks judge their own rows by it."""
+    n, counts = len(answers), Counter(answers)
+    letter, most = max(((x, counts[x]) for x in OPTION_COLUMNS), key=lambda pair: pair[1])
+    p = min(1.0, len(OPTION_COLUMNS) * binomial_tail(most, n, 1 / len(OPTION_COLUMNS)))
+    figures = {"rows": n, **{x: counts[x] for x in OPTION_COLUMNS}, "share": most / n, "p": p}
+    passed = most / n <= SKEW_SHARE
+    severity = "error" if passed or p < SKEW_P else "warn"
+    detail = f"{letter} holds {most} of {n} answers ({most / n:.1%}), p = {p:.2g} under a uniform key"
+    return CheckOutcome("answer_position", passed, severity, figures, detail)
 
 
 def residual_duplicates(folder: Path, fingerprint: Fingerprint) -> CheckOutcome:
@@ -209,7 +211,7 @@ def merged_stems(folder: Path) -> CheckOutcome:
     return _judging("merged_stems", judge, folder)
 
 
-def _pandas_cells(path: Path) -> list[dict[str, Any]]:
+def pandas_cells(path: Path) -> list[dict[str, Any]]:
     """The CSV through the parser behind pandas and `datasets`, types and missing values not guessed."""
     import pandas as pd  # half a second to import
 
@@ -233,7 +235,7 @@ def csv_mirrors_jsonl(folder: Path) -> CheckOutcome:
         if not records:
             raise DatasetError(f"{JSONL_NAME}: no rows to judge")
         strict = list(differences(records, read_csv(folder / CSV_NAME)))
-        loader = [f"pandas: {d}" for d in differences(records, _pandas_cells(folder / CSV_NAME))]
+        loader = [f"pandas: {d}" for d in differences(records, pandas_cells(folder / CSV_NAME))]
         figures = {
             "rows": len(records),
             "fields": sum(len(record) for record in records),
