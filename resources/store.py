@@ -112,6 +112,14 @@ class Store:
         """Folder of one subject in the local publication target."""
         return f"publications/{_name(slug)}"
 
+    def hub(self, name: str) -> str:
+        """What of a data set was pushed to the Hub and read back equal."""
+        return f"hub/{_name(name)}.json"
+
+    def hub_changelog(self, name: str) -> str:
+        """The changelog of a data set that only the Hub has as a whole (the combined one)."""
+        return f"hub/{_name(name)}.changelog.md"
+
     def release(self) -> str:
         """The accounts and figures of all subjects together."""
         return "release/release.json"
