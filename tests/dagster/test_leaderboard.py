@@ -36,7 +36,7 @@ from resources.models import ModelsResource, WarehouseResource
 from resources.partitions import model_of, partition_of
 from resources.settings import StoreResource
 from resources.store import Store
-from resources.warehouse import manifest_path, prepare_manifest, warehouse_of
+from resources.warehouse import PROJECT, manifest_path, prepare_manifest, warehouse_of
 from resources.warehouse_tables import Places, grade_run, ungraded_runs, write_tables
 from samples.model_endpoint import ModelEndpoint
 
@@ -87,8 +87,10 @@ def with_run(built: Path, tmp_path_factory: pytest.TempPathFactory) -> Runs:
 
 @pytest.fixture(scope="module")
 def manifest() -> Path:
-    """The manifest, as `make setup` prepares it."""
-    if not manifest_path().is_file():
+    """The manifest, as `make setup` prepares it: anew whenever the project changed."""
+    made = manifest_path().stat().st_mtime if manifest_path().is_file() else 0.0
+    files = (each for kind in ("*.sql", "*.yml", "*.md") for each in PROJECT.rglob(kind) if "target" not in each.parts)
+    if any(each.stat().st_mtime > made for each in files):
         prepare_manifest()
     return manifest_path()
 
