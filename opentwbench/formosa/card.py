@@ -1,0 +1,180 @@
+"""README.md and LICENSE.md of the published folder, in Chinese and English.
+
+What belongs here: the words of the card. What does not: which figures there are (output.py). Every text from outside
+goes through `markdown`, which leaves nothing of it that could be markup.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+
+from opentwbench.dataset.card import markdown, size_category
+from opentwbench.dataset.files import CSV_NAME
+from opentwbench.evaluation.model import Rate
+from opentwbench.formosa.accounting import Account
+from opentwbench.formosa.curation import Edition, LeftOut, Transfer
+from opentwbench.formosa.judge_study import JudgeResult
+
+LICENCE_ID = "cc-by-sa-4.0"
+LICENCE_URL = "https://creativecommons.org/licenses/by-sa/4.0/"
+
+LICENCE_TEXT = f"""# 授權 Licence
+
+本資料集依據 Taiwan.md 及其貢獻者的文章編寫，採「創用 CC 姓名標示－相同方式分享 4.0 國際」（CC BY-SA 4.0）授權：
+<{LICENCE_URL}>。每一題的 `attribution`、`url` 與 `commit` 欄位標明所依據的文章、作者與版本。
+
+This data set is adapted from articles of Taiwan.md and its contributors, and is licensed under the Creative Commons
+Attribution-ShareAlike 4.0 International licence (CC BY-SA 4.0): <{LICENCE_URL}>. The columns `attribution`, `url` and
+`commit` of each row name the article, its authors and its version.
+
+## 更動 Changes
+
+原文經清理並切為段落視窗；題目與選項由模型依視窗命題，經篩選、由通過植入缺陷檢驗的評審核對，選項順序另經排列。
+The articles were cleaned and cut into windows of whole paragraphs; questions and options were drafted by a model from
+a window, screened, checked against it by a judge that had passed a planted-defect study, and the options were permuted.
+"""
+
+
+def card(
+    slug: str,
+    version: str,
+    rows: Sequence[Mapping[str, str]],
+    grounded: int,
+    withdrawn: int,
+    edition: Edition,
+    transfer: Transfer | None,
+    external: Sequence[LeftOut],
+    judges: Sequence[JudgeResult],
+    account: Account,
+) -> str:
+    """The README.md of the folder."""
+    parts = [
+        f"---\n{_front_matter(len(rows))}\n---",
+        "# 認識臺灣知識評測集 Formosa Bench",
+        f"`{slug}`，版本 version `{version}`，版次 edition `{markdown(edition.edition_id)}`。",
+        f"公布 published {len(rows):,} 題，計分 scored {len(rows) - withdrawn:,} 題；完整有據題 full grounded set "
+        f"{grounded:,} 題（`grounded.jsonl.gz`）。",
+        "沒有任何答案由模型決定：每一題的答案都由所依據的段落支持。 No model writes a ground truth: every key is "
+        "supported by the window that it was drafted from.",
+        "## 類別 Categories",
+        _table(("類別 category", "題數 items"), sorted(Counter(row["category"] for row in rows).items())),
+        "## 帳目 Accounting",
+        _table(("步驟 step", "數量 count"), _steps(account)),
+        "## 難度帶 Difficulty band",
+        f"保留凍結模型池 {len(edition.pool)} 個模型中答對數在 {edition.band.shown()} 之間的題目，日期 {edition.date}。 "
+        f"Kept: items that {edition.band.shown()} of the {len(edition.pool)} models of a frozen pool answer rightly.",
+        _table(
+            ("模型 model", "協定 protocol", "答對 right", "答錯 wrong", "未讀到 unparsed", "角色 role"),
+            [_pool_row(each, edition) for each in (*edition.pool, *edition.external)],
+        ),
+        *_transfer_parts(transfer, external),
+        "## 評審 Judges",
+        "評審先通過植入缺陷檢驗，才能核對題目。 A judge passes a planted-defect study before it grounds.",
+        _table(
+            ("評審 judge", "好題通過 good approved", "缺陷偵測 defects found"), [_judge_row(each) for each in judges]
+        ),
+        "## 授權 Licence",
+        f"[CC BY-SA 4.0]({LICENCE_URL})；出處與更動見 `LICENSE.md` 與各題 `attribution` 欄。 Attribution by article: "
+        "the column `attribution`; changes: `LICENSE.md`.",
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def _front_matter(rows: int) -> str:
+    return f"""language:
+- zh
+language_bcp47:
+- zh-Hant-TW
+license: {LICENCE_ID}
+pretty_name: "Formosa Bench (認識臺灣知識評測集)"
+task_categories:
+- multiple-choice
+- question-answering
+size_categories:
+- {size_category(rows)}
+annotations_creators:
+- machine-generated
+source_datasets:
+- original
+tags:
+- taiwan
+- traditional-chinese
+- opentwbench
+configs:
+- config_name: default
+  default: true
+  data_files:
+  - split: test
+    path: {CSV_NAME}
+  keep_default_na: false"""
+
+
+def _steps(account: Account) -> list[tuple[str, int]]:
+    found = [("視窗 windows", account.windows)]
+    found += [(f"未成題 no draft: {name}", n) for name, n in account.not_drafted.items()]
+    found += [("未回覆 unanswered", account.unanswered), ("格式完整 well-formed", account.well_formed)]
+    found += [(f"篩除 screened out: {name}", n) for name, n in account.screened_out.items()]
+    found += [(f"評審剔除 dropped by the judge: {name}", n) for name, n in account.dropped.items()]
+    found += [("未審 unjudged", account.unjudged), ("有據 grounded", account.grounded)]
+    return found + [(f"難度帶 band: {name}", n) for name, n in account.band.items()]
+
+
+def _pool_row(member: Mapping[str, object], edition: Edition) -> tuple[str, ...]:
+    roles = list(edition.roles.get(str(member["model"]), ()))
+    if member in edition.external:
+        roles.append("external")
+    names = ("model", "protocol_id", "right", "wrong", "unparsed")
+    return (*(str(member[name]) for name in names), ", ".join(roles) or "—")
+
+
+def _transfer_parts(transfer: Transfer | None, external: Sequence[LeftOut]) -> list[str]:
+    if transfer is None:
+        return ["模型少於三個，無法留一檢驗。 Fewer than three models: nothing can be left out."]
+    rho = "—" if transfer.agreement.rho is None else f"{transfer.agreement.rho:.3f}"
+    return [
+        "### 留一檢驗 Leave-one-out transfer",
+        f"{markdown(transfer.verdict(), 600)} 排名一致 rank agreement: {rho} (n = {transfer.agreement.n}).",
+        _table(_TRANSFER, map(_left_out, (*transfer.rows, *external))),
+    ]
+
+
+_TRANSFER = (
+    "模型 model",
+    "全部 full",
+    "題數 n",
+    "帶內 band",
+    "其餘平均 others' mean",
+    "偏差 bias",
+    "淨偏差 net (95 %)",
+    "角色 role",
+)
+
+
+def _left_out(row: LeftOut) -> tuple[str, ...]:
+    net = "—"
+    if row.net is not None and row.net_low is not None and row.net_high is not None:
+        net = f"{100 * row.net:+.1f} ({100 * row.net_low:+.1f} to {100 * row.net_high:+.1f})"
+    mean = "—" if row.pool_mean is None else f"{row.pool_mean:.1%}"
+    bias = "—" if row.bias is None else f"{100 * row.bias:+.1f}"
+    roles = ", ".join(row.roles) or "—"
+    return row.model, _percent(row.full), f"{row.band.n:,}", _percent(row.band), mean, bias, net, roles
+
+
+def _judge_row(judge: JudgeResult) -> tuple[str, str, str]:
+    found = "; ".join(f"{kind.value} {_counted(each.detection)}" for kind, each in judge.planted.items())
+    return judge.judge, _counted(judge.good.approval), found
+
+
+def _percent(rate: Rate) -> str:
+    return "—" if rate.value is None else f"{rate.value:.1%}"
+
+
+def _counted(rate: Rate) -> str:
+    return f"{rate.hits} / {rate.n} ({rate.low:.1%} to {rate.high:.1%})"
+
+
+def _table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    lines = [f"| {' | '.join(head)} |", "|" + "---|" * len(head)]
+    lines += [f"| {' | '.join(markdown(str(cell), 400) for cell in row)} |" for row in rows]
+    return "\n".join(lines)

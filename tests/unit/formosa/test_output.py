@@ -1,0 +1,309 @@
+"""The published folder: what is in it, every blocking check fired by a planted defect and silent on a sound folder."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from support.formosa import judgement_json, make_draft, make_screened, make_window, reply
+
+from opentwbench.dataset.files import jsonl_bytes, read_jsonl
+from opentwbench.dataset.manifest import json_bytes, read_manifest, sha256
+from opentwbench.dataset.model import DatasetError, Withdrawal
+from opentwbench.dataset.publication import PublicationRefused, publish
+from opentwbench.evaluation.items import Roster, item_set
+from opentwbench.formosa.accounting import account
+from opentwbench.formosa.band import Band, recut
+from opentwbench.formosa.curation import Mark, Member, freeze, member_record, sidecar_of, transfer
+from opentwbench.formosa.dataset_checks import CHECKS, judge, run_check
+from opentwbench.formosa.drafting import Drafted
+from opentwbench.formosa.grounding import JUDGE_PROMPT, ground, judgement_id
+from opentwbench.formosa.judge_study import ClassFigures, Defect, JudgeResult
+from opentwbench.formosa.model import LETTERS
+from opentwbench.formosa.output import (
+    FOLDER_NAMES,
+    Release,
+    full_version,
+    make_items,
+    read_full,
+    read_rows,
+    sidecar_bytes,
+    write_release,
+)
+from opentwbench.formosa.permutation import permuted
+
+N = 120
+SCREENED = [make_screened(n) for n in range(N)]
+WINDOWS = {make_window(n).window_id: make_window(n) for n in range(N)}
+REPLIES = [reply(judgement_id(s.draft), judgement_json(quote=s.draft.quote), "judge") for s in SCREENED]
+GROUNDING = ground(SCREENED, REPLIES, WINDOWS, "judge", JUDGE_PROMPT.prompt_id)
+ITEMS = tuple(make_items(GROUNDING, WINDOWS))
+JUDGE = JudgeResult(
+    "judge",
+    JUDGE_PROMPT.prompt_id,
+    ClassFigures(60, 60, 60, 0, 0),
+    {defect: ClassFigures(40, 40, 0, 40, 0) for defect in Defect},
+    "ab" * 32,
+)
+
+
+def member(model: str, every: int) -> Member:
+    """Wrong on each `every`-th item."""
+    marks = {i.item_id: Mark.WRONG if n % every == 0 else Mark.RIGHT for n, i in enumerate(ITEMS)}
+    return Member(model, marks, "box-0123456789ab", full_version(ITEMS), f"run-{model}")
+
+
+def by_category(kept: set[str], category: str | None):  # type: ignore[no-untyped-def]
+    screened = [s for s in SCREENED if category in (None, WINDOWS[s.draft.window_id].category)]
+    own = ground(screened, REPLIES, WINDOWS, "judge", JUDGE_PROMPT.prompt_id)
+    ids = [item.item_id for item in ITEMS if category in (None, item.category)]
+    drafted = Drafted(len(screened), tuple(s.draft for s in screened))
+    sidecar = [each for each in SIDECAR if each.item_id in ids]
+    return account(drafted, screened, own, recut(sidecar, POOL, Band(0, 2)))
+
+
+MEMBERS = [member("a", 2), member("b", 3), member("c", 5)]
+POOL = [each.model for each in MEMBERS]
+SIDECAR = tuple(sidecar_of([item.item_id for item in ITEMS], MEMBERS))
+
+
+def release(**changes: object) -> Release:
+    edition = freeze(
+        "2026-11",
+        "2026-11-30",
+        full_version(ITEMS),
+        Band(0, 2),
+        SIDECAR,
+        sha256(sidecar_bytes(SIDECAR)),
+        [member_record(each) for each in MEMBERS],
+        roles={"a": ("drafted",)},
+    )
+    kept = set(edition.cut.kept)
+    made = Release(
+        ITEMS,
+        edition,
+        SIDECAR,
+        transfer(SIDECAR, POOL, edition.band, edition.roles),
+        (JUDGE,),
+        by_category(kept, None),
+        {name: by_category(kept, name) for name in ("Food", "History", "Nature")},
+        "test+0",
+    )
+    return replace(made, **changes)  # type: ignore[arg-type]
+
+
+def screen(text: str) -> list[str]:
+    return [f"简: {char}" for char in text if char in "这们"]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    place = tmp_path / "tw-formosa-bench"
+    write_release(release(), place)
+    return place
+
+
+# -- items and files --------------------------------------------------------------------------------------------------
+
+
+def test_options_are_permuted_by_the_window_and_the_key_goes_with_its_text() -> None:
+    counted: Counter[str] = Counter()
+    for n in range(400):
+        window, draft = make_window(n), make_draft(n, key="A")
+        options, key = permuted(window.window_id, draft.options, "A")
+        assert options[key] == draft.options["A"] and sorted(options) == list(LETTERS)
+        assert sorted(options.values()) == sorted(draft.options.values())
+        assert permuted(window.window_id, draft.options, "A") == (options, key)
+        counted[key] += 1
+    # Always A before; after, each letter within 4 standard deviations (8.7) of 100.
+    assert all(65 <= counted[letter] <= 135 for letter in LETTERS)
+    same = {"A": "x", "B": "x", "C": "y", "D": "z"}
+    options, key = permuted("w", same, "B")
+    assert options[key] == "x"
+    with pytest.raises(KeyError):
+        permuted("w", {"A": "x"}, "A")
+
+
+def test_two_drafts_of_one_item_stop_the_build() -> None:
+    twin = replace(make_window(500), window_id="Food/孿生/000000000000")
+    screened = [make_screened(500), make_screened(500, draft=make_draft(500, window_id=twin.window_id))]
+    windows = {make_window(500).window_id: make_window(500), twin.window_id: twin}
+    replies = [reply(judgement_id(s.draft), judgement_json(), "judge") for s in screened]
+    with pytest.raises(DatasetError, match="give one item"):
+        make_items(ground(screened, replies, windows, "judge", "p"), windows)
+
+
+def test_the_folder_holds_its_files_and_a_run_can_ask_it(folder: Path) -> None:
+    assert {entry.name for entry in folder.iterdir()} == set(FOLDER_NAMES)
+    manifest = read_manifest(folder)
+    for name, entry in manifest["files"].items():
+        assert entry["sha256"] == sha256((folder / name).read_bytes())
+    kept = [n for n in range(N) if n % 2 == 0 or n % 3 == 0 or n % 5 == 0]
+    assert manifest["counts"] == {"items": len(kept), "withdrawn": 0, "scored": len(kept), "grounded": N}
+    assert read_full(folder) == sorted(ITEMS, key=lambda item: item.item_id)
+    asked = item_set([folder], item_set="scored")
+    assert len(Roster(asked)) == len(kept) and asked.version == manifest["version"]
+    assert {"question", "answer"}.isdisjoint(read_jsonl(folder / "difficulty.jsonl")[0])
+
+
+def test_equal_content_is_equal_bytes_and_a_changed_band_a_changelog(folder: Path, tmp_path: Path) -> None:
+    before = {entry.name: entry.read_bytes() for entry in folder.iterdir()}
+    write_release(release(), folder)
+    assert {entry.name: entry.read_bytes() for entry in folder.iterdir()} == before
+    gone = read_rows(folder)[0]["item_id"]
+    withdrawal = Withdrawal(gone, "key_in_doubt", "2026-11-30", "made up")
+    first, second = read_manifest(folder)["version"], write_release(release(withdrawals=(withdrawal,)), folder)
+    log = (folder / "CHANGELOG.md").read_text("utf-8")
+    assert first != second and log.index(second) < log.rindex(first)
+    assert len(Roster(item_set([folder], item_set="scored"))) == read_manifest(folder)["counts"]["items"] - 1
+
+
+def test_the_card_says_what_was_measured(folder: Path) -> None:
+    card = (folder / "README.md").read_text("utf-8")
+    for words in ("license: cc-by-sa-4.0", "| Food | ", "drafted", "Leave-one-out", "60 / 60", "CC BY-SA 4.0"):
+        assert words in card
+    hostile = release(judges=(replace(JUDGE, judge="<script>|x|"),))
+    write_release(hostile, folder)
+    assert "<script>" not in (folder / "README.md").read_text("utf-8")
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"items": ITEMS[1:]}, "not in the grounded set|another version"),
+        ({"items": (replace(ITEMS[0], quote="另一句"), *ITEMS[1:])}, "another version"),
+        ({"sidecar": SIDECAR[1:]}, "another sidecar"),
+        ({"account": replace(release().account, windows=9)}, "does not close"),
+        ({"withdrawals": (Withdrawal("formosa-" + "0" * 12, "x", "2026-11-30", "x"),)}, "not published"),
+    ],
+)
+def test_a_release_that_does_not_hold_together_is_not_written(
+    changes: dict[str, object], words: str, tmp_path: Path
+) -> None:
+    with pytest.raises(DatasetError, match=words):
+        write_release(release(**changes), tmp_path / "x")
+    assert not (tmp_path / "x").exists()
+
+
+# -- checks -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", list(CHECKS))
+def test_no_check_fires_on_a_sound_folder(name: str, folder: Path) -> None:
+    outcome = run_check(name, folder, screen)
+    assert outcome.passed, outcome.detail
+
+
+def rows(change: Callable[[list[dict[str, str]]], None]) -> Callable[[Path], None]:
+    def plant(folder: Path) -> None:
+        records = read_jsonl(folder / "benchmark.jsonl")
+        change(records)
+        (folder / "benchmark.jsonl").write_bytes(jsonl_bytes(records))
+
+    return plant
+
+
+def full(change: Callable[[list[dict[str, object]]], None]) -> Callable[[Path], None]:
+    def plant(folder: Path) -> None:
+        path = folder / "grounded.jsonl.gz"
+        records = [json.loads(line) for line in gzip.decompress(path.read_bytes()).splitlines()]
+        change(records)
+        path.write_bytes(gzip.compress(jsonl_bytes(records)))
+
+    return plant
+
+
+def stats(change: Callable[[dict[str, object]], None], name: str = "build_stats.json") -> Callable[[Path], None]:
+    def plant(folder: Path) -> None:
+        record = json.loads((folder / name).read_bytes())
+        change(record)
+        (folder / name).write_bytes(json_bytes(record))
+
+    return plant
+
+
+def text(name: str, old: str, new: str) -> Callable[[Path], None]:
+    def plant(folder: Path) -> None:
+        before = (folder / name).read_text("utf-8")
+        assert old in before
+        (folder / name).write_text(before.replace(old, new, 1), "utf-8")
+
+    return plant
+
+
+def all_at_a(records: list[dict[str, str]]) -> None:
+    for record in records:
+        record["answer"] = "A"
+
+
+DEFECTS: list[tuple[str, str, Callable[[Path], None]]] = [
+    ("row_contract", "empty option", rows(lambda r: r[0].update(A=" "))),
+    ("row_contract", "equal options", rows(lambda r: r[0].update(A=r[0]["B"]))),
+    ("row_contract", "no letter", rows(lambda r: r[0].update(answer="E"))),
+    ("row_contract", "wide space", rows(lambda r: r[0].update(question="題　目"))),
+    ("row_contract", "private use", rows(lambda r: r[0].update(question="題\ue000"))),
+    ("row_contract", "id of another text", rows(lambda r: r[0].update(question="另一題？"))),
+    ("row_contract", "column gone", rows(lambda r: r[0].pop("url") and None)),
+    ("row_contract", "twice", rows(lambda r: r.append(r[0]))),
+    ("row_contract", "no text", rows(lambda r: r[0].update(title=3))),  # type: ignore[arg-type]
+    ("answer_position", "always A", rows(all_at_a)),
+    ("csv_mirrors_jsonl", "another cell", text("benchmark.csv", "舉辦", "舉行")),
+    ("csv_mirrors_jsonl", "a row less", rows(lambda r: r.pop() and None)),
+    (
+        "residual_duplicates",
+        "same item twice",
+        full(lambda r: r.append({**r[0], "question": f"{r[0]['question']}！"})),
+    ),
+    ("residual_duplicates", "one window twice", full(lambda r: r[0].update(window_id=r[1]["window_id"]))),
+    ("orthography", "a Simplified character", rows(lambda r: r[0].update(question="这是什麼？"))),
+    ("orthography", "in an option", rows(lambda r: r[0].update(D="他们"))),
+    ("grounding_recorded", "key moved", rows(lambda r: r[0].update(answer="ABCDA"["ABCD".index(r[0]["answer"]) + 1]))),
+    ("grounding_recorded", "not in the full set", full(lambda r: r.clear() or None)),
+    ("grounding_recorded", "quotation lost", full(lambda r: [each.update(quote="短") for each in r] and None)),
+    ("grounding_recorded", "judge unknown", stats(lambda s: s.update(judges=[]))),
+    ("grounding_recorded", "judge failed", stats(lambda s: s["judges"][0]["good"].update(approved=20, rejected=40))),  # type: ignore[index]
+    ("band_matches", "row outside the band", rows(lambda r: r.pop() and None)),
+    ("band_matches", "sidecar changed", text("difficulty.jsonl", "false", "true")),
+    ("band_matches", "edition changed", stats(lambda e: e.update(band="0-1"), "edition.json")),
+    ("licence_present", "another licence", text("README.md", "license: cc-by-sa-4.0", "license: mit")),
+    ("licence_present", "licence cut", text("LICENSE.md", "## 更動 Changes", "")),
+    ("licence_present", "no attribution", rows(lambda r: r[0].update(attribution="某網站"))),
+    ("licence_present", "no address", rows(lambda r: r[0].update(url="x"))),
+    ("accounting_closes", "one window more", stats(lambda s: s["account"].update(windows=N + 1))),  # type: ignore[attr-defined,index]
+    ("accounting_closes", "category gone", stats(lambda s: s["by_category"].pop("Food") and None)),  # type: ignore[attr-defined,index]
+    ("accounting_closes", "row lost", rows(lambda r: r.pop() and None)),
+]
+
+
+@pytest.mark.parametrize(("check", "what", "plant"), DEFECTS, ids=[f"{c}-{w}" for c, w, _ in DEFECTS])
+def test_a_planted_defect_fires_its_check(check: str, what: str, plant: Callable[[Path], None], folder: Path) -> None:
+    plant(folder)
+    outcome = run_check(check, folder, screen)
+    assert outcome.blocks and outcome.detail
+
+
+def test_every_check_has_a_planted_defect_and_none_passes_without_its_file(folder: Path) -> None:
+    assert {check for check, _, _ in DEFECTS} == set(CHECKS)
+    (folder / "benchmark.jsonl").write_bytes(b"")
+    assert not any(run_check(name, folder, screen).passed for name in CHECKS if name != "residual_duplicates")
+    (folder / "grounded.jsonl.gz").write_bytes(b"no gzip")
+    assert "not read" in run_check("residual_duplicates", folder, screen).detail
+    assert not run_check("orthography", folder, None).passed
+
+
+def test_only_the_judged_bytes_are_published(folder: Path, tmp_path: Path) -> None:
+    verdicts = [judge(name, folder, screen, "test+0")[1] for name in CHECKS]
+    out = tmp_path / "public"
+    names = tuple(CHECKS)
+    with pytest.raises(PublicationRefused, match="no verdict"):
+        publish(folder, verdicts[1:], out, names, FOLDER_NAMES)
+    published = publish(folder, verdicts, out, names, FOLDER_NAMES)
+    assert {entry.name for entry in out.iterdir()} == set(FOLDER_NAMES) == set(published.files)
+    text("README.md", "Formosa", "Formosa!")(folder)
+    with pytest.raises(PublicationRefused):
+        publish(folder, verdicts, out, names, FOLDER_NAMES)
