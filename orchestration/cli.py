@@ -105,8 +105,9 @@ def _apparatus(app: typer.Typer) -> None:
 
 
 def _formosa(app: typer.Typer) -> None:
-    from orchestration import formosa_command
+    from orchestration import formosa_build_command, formosa_command
 
+    formosa_build_command.add_to(formosa_command.app)
     app.add_typer(formosa_command.app, name="formosa")
 
 
@@ -120,6 +121,12 @@ def _extract(app: typer.Typer) -> None:
     from orchestration import extract_command
 
     app.command(name="extract", epilog=extract_command.STATUSES)(extract_command.extract)
+
+
+def _hub(app: typer.Typer) -> None:
+    from orchestration import hub_command
+
+    app.add_typer(hub_command.app, name="hub")
 
 
 class Command(NamedTuple):
@@ -149,6 +156,7 @@ COMMANDS: dict[str, Command] = {
     "apparatus": Command("Conduct the apparatus studies over stored responses, or look at one.", _apparatus),
     "formosa": Command("Work on Formosa's difficulty band.", _formosa),
     "board": Command("Render the public site from the mart, or look at one.", _board),
+    "hub": Command("Publish data sets on the Hugging Face Hub.", _hub),
     "extract": Command(
         "Read replies from standard input and print the letter that the method reads in each.",
         _extract,

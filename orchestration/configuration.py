@@ -37,6 +37,8 @@ class Configuration:
     """Fields of ModelsResource; without a base_url no model is asked."""
     warehouse: str = ""
     """Folder of the warehouse; '' is the store's."""
+    hub: Mapping[str, Any] = field(default_factory=dict)
+    """Fields of HubResource; without a namespace nothing is pushed."""
     daily: bool = False
     """The one switch of the incremental life: schedule and sensors run without anybody turning them on."""
 
@@ -63,6 +65,7 @@ class Configuration:
 
     def resources(self) -> dict[str, object]:
         """The resources by the names that assets and checks ask for."""
+        from resources.hub import HubResource
         from resources.ministry import MinistryResource
         from resources.models import ModelsResource, WarehouseResource
         from resources.publication import PublicationResource
@@ -77,4 +80,5 @@ class Configuration:
             "progress": self.progress,
             "endpoints": ModelsResource(**self.endpoint),
             "warehouse": WarehouseResource(folder=self.warehouse),
+            "hub": HubResource(**self.hub),
         }

@@ -2,8 +2,9 @@
 
 `build_defs` makes a fresh Definitions for any configuration: tests and the command line use it too. The module's `defs`
 is the configuration of the environment: OTB_STORE (folder or URL), OTB_SOURCE (live, a base URL or a mirror folder),
-OTB_DELAY_SECONDS (between two requests), OTB_MAX_VANISHED_SHARE (of the index's keyed rows) and OTB_DAILY (on or off:
-the one switch of the daily schedule and its sensors).
+OTB_DELAY_SECONDS (between two requests), OTB_MAX_VANISHED_SHARE (of the index's keyed rows), OTB_DAILY (on or off: the
+one switch of the daily schedule and its sensors) and OTB_HUB_NAMESPACE (whom data sets are pushed to the Hub as; unset:
+none is).
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import dagster as dg
 import assets.apparatus
 import assets.evaluation
 import assets.exam
+import assets.hub
 import assets.publication
 import checks.exam
 from orchestration import evaluation_jobs
@@ -25,7 +27,13 @@ from orchestration.sensors import sensors
 
 __all__ = ["Configuration", "build_defs", "defs", "from_environment"]
 
-ASSETS = (*assets.exam.ASSETS, *assets.publication.ASSETS, *assets.evaluation.ASSETS, *assets.apparatus.ASSETS)
+ASSETS = (
+    *assets.exam.ASSETS,
+    *assets.publication.ASSETS,
+    *assets.hub.ASSETS,
+    *assets.evaluation.ASSETS,
+    *assets.apparatus.ASSETS,
+)
 CHECKS = (*checks.exam.SUBJECT_CHECKS, *checks.exam.RELEASE_CHECKS)
 
 
@@ -40,6 +48,7 @@ def from_environment() -> Configuration:
         source=os.environ.get("OTB_SOURCE", "live"),
         ministry={field: float(os.environ[name]) for field, name in named.items() if os.environ.get(name)},
         daily=daily == "on",
+        hub={"namespace": os.environ.get("OTB_HUB_NAMESPACE", ""), "sample": os.environ.get("OTB_HUB_SAMPLE", "")},
     )
 
 

@@ -37,7 +37,7 @@ from opentwbench.dataset.model import DatasetError
 from opentwbench.dataset.publication import PublicationRefused, publish
 from opentwbench.dataset.versions import compare
 from opentwbench.evaluation.client import NO_SECRET, EndpointError, Secret
-from opentwbench.evaluation.sample import read_edition, standing
+from opentwbench.evaluation.sample import SampleError, read_edition, standing
 from opentwbench.exam.subjects import REGISTRY
 from resources import exam_products as products
 from resources.hub_client import HubClient, HubError, HubRefused, Patience, Pause
@@ -177,7 +177,10 @@ def _sample(path: str, parts: Sequence[Part]) -> Sample | None:
     """The edition as far as it is published: withdrawn items stay, as in the data sets; lost ones leave."""
     if not path:
         return None
-    edition = read_edition(Path(path))
+    try:
+        edition = read_edition(Path(path))
+    except SampleError as error:
+        raise DatasetError(f"{COMBINED}: {error}") from None
     published = {row.item_id for part in parts for row in part.rows}
     aliases: dict[str, str] = {}
     for part in parts:

@@ -26,6 +26,8 @@ GRAPH = {
     "subject_dataset": (("subject_items",), "148 subjects", False, tuple(sorted(BLOCKING_CHECKS)), ()),
     "subject_publication": (("subject_dataset",), "148 subjects", False, (), ()),
     "exam_release": (("subject_publication",), "", False, (), ("release_accounting_closes", "release_suite")),
+    "hub_publication": (("subject_publication",), "148 subjects", False, (), ()),
+    "hub_combined": (("subject_publication",), "", False, (), ()),
     "model_responses": (("subject_publication",), "models", False, (), ()),
     "model_scores": (("model_responses", "subject_publication"), "models", False, (), ()),
     **{f"raw/{name}": (("model_scores", "subject_publication"), "", False, (), ()) for name in SCHEMAS},
