@@ -105,9 +105,8 @@ def _apparatus(app: typer.Typer) -> None:
 
 
 def _formosa(app: typer.Typer) -> None:
-    from orchestration import formosa_build_command, formosa_command
+    from orchestration import formosa_command
 
-    formosa_build_command.add_to(formosa_command.app)
     app.add_typer(formosa_command.app, name="formosa")
 
 

@@ -17,6 +17,7 @@ from opentwbench.dataset.files import read_jsonl
 from opentwbench.dataset.manifest import json_bytes
 from opentwbench.dataset.model import DatasetError
 from opentwbench.formosa.band import CurationError, Cut, read_band, read_sidecar, recut
+from orchestration import formosa_build_command
 
 USAGE, EMPTY = 2, 3
 
@@ -65,6 +66,9 @@ def cut_again(
         for name, value in figures.items():
             print(f"{name.replace('_', ' ')}: {value:,}")
     raise typer.Exit(0 if made.kept else EMPTY)
+
+
+formosa_build_command.add_to(app)
 
 
 def _figures(made: Cut, older: Cut | None) -> dict[str, int]:

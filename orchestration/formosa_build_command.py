@@ -1,0 +1,283 @@
+"""`otb formosa draft | judge-study | ground | curate`: from windows to grounded items and a frozen edition.
+
+What belongs here: arguments, files, exit statuses. What does not: rules (`opentwbench.formosa`) and asking
+(`opentwbench.evaluation.runner`). Starting a command again continues it: nothing that was answered is asked twice.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+from typing import Annotated, Any, NoReturn
+
+import typer
+
+from opentwbench.dataset.atomic import write_file
+from opentwbench.dataset.files import jsonl_bytes, parse_json, read_bytes
+from opentwbench.dataset.manifest import json_bytes, sha256
+from opentwbench.evaluation.client import NO_SECRET, Endpoint, EndpointError, Rates, Secret
+from opentwbench.evaluation.costs import Limit
+from opentwbench.evaluation.journal import (
+    JOURNAL_NAME,
+    read_protocol,
+    read_responses,
+    read_run,
+    write_run,
+)
+from opentwbench.evaluation.model import AskedItem
+from opentwbench.evaluation.runner import Tally, run
+from opentwbench.evaluation.runs import graded
+from opentwbench.formosa.asking import Ask
+from opentwbench.formosa.band import read_band
+from opentwbench.formosa.curation import (
+    Member,
+    admit,
+    external,
+    freeze,
+    marks_of_run,
+    member_record,
+    sidecar_of,
+    transfer,
+)
+from opentwbench.formosa.drafting import collect, draft_ask, drafts_bytes, read_drafts
+from opentwbench.formosa.grounding import JUDGE_PROMPT, ground, judge_ask, to_judge
+from opentwbench.formosa.judge_study import JudgeResult, may_ground, plant, result_of, verdict_records
+from opentwbench.formosa.model import FormosaItem
+from opentwbench.formosa.output import full_version, items_bytes, items_from, make_items, sidecar_bytes
+from opentwbench.formosa.panel import degeneracy
+from opentwbench.formosa.window_files import read_findings, read_windows, with_findings
+
+USAGE, UNFINISHED, STOPPED = 2, 3, 4
+
+STATUSES = (
+    "Exit status: 0 done; 1 a fault of the program; 2 wrong arguments, a file that cannot be read, or a judge that may "
+    "not ground; 3 something is unanswered or nothing passes; 4 the run stopped early (limit, endpoint)."
+)
+
+Windows = Annotated[Path, typer.Argument(help="Windows, one JSON object a line.", show_default=False)]
+BaseUrl = Annotated[str, typer.Option(help="OpenAI-compatible endpoint, up to /v1.", show_default=False)]
+KeyEnv = Annotated[str, typer.Option(help="Environment variable with the API key.", show_default=False)]
+Runs = Annotated[Path, typer.Option(help="Folder of the journals.")]
+Out = Annotated[Path, typer.Option(help="Where the products go.")]
+Concurrency = Annotated[int, typer.Option(min=1, max=4096, help="Requests at a time, at most.")]
+MostTokens = Annotated[int | None, typer.Option(min=1, help="Spending stop.", show_default=False)]
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add the commands to `otb formosa`."""
+    app.command(name="draft", epilog=STATUSES)(draft)
+    app.command(name="judge-study", epilog=STATUSES)(judge_study)
+    app.command(name="ground", epilog=STATUSES)(ground_drafts)
+    app.command(name="curate", epilog=STATUSES)(curate)
+
+
+def draft(
+    windows: Windows,
+    model: Annotated[str, typer.Option(help="Drafting model.", show_default=False)],
+    base_url: BaseUrl,
+    api_key_env: KeyEnv = "",
+    runs: Runs = Path("formosa/runs"),
+    out: Out = Path("formosa/drafts"),
+    concurrency: Concurrency = 16,
+    max_total_tokens: MostTokens = None,
+) -> None:
+    """Draft one question a window. Windows that were answered are not asked again; changed windows are."""
+    try:
+        known = read_windows(windows)
+        ask = draft_ask(list(known.values()), model)
+        stopped = _ask(ask, runs, len(known), base_url, api_key_env, concurrency, max_total_tokens)
+        found = collect(read_responses(runs / ask.run_id), known)
+    except (OSError, ValueError) as error:
+        _stop(str(error))
+    write_file(out / "drafts.jsonl", drafts_bytes(found.drafts))
+    rejected = [{"window_id": i, "exclusion": f.exclusion.value, "evidence": f.evidence} for i, f in found.rejected]
+    write_file(out / "rejected.jsonl", jsonl_bytes(rejected))
+    _report({**found.counts(), "prompt": ask.protocol_id, "stopped": stopped})
+    raise typer.Exit(STOPPED if stopped else UNFINISHED if found.unanswered else 0)
+
+
+def judge_study(
+    good: Annotated[Path, typer.Argument(help="Good drafts, one JSON object a line.", show_default=False)],
+    windows: Windows,
+    judge: Annotated[list[str], typer.Option(help="A candidate judge, once a judge.", show_default=False)],
+    base_url: BaseUrl,
+    api_key_env: KeyEnv = "",
+    runs: Runs = Path("formosa/judge-runs"),
+    out: Out = Path("formosa/judges"),
+    concurrency: Concurrency = 16,
+    max_total_tokens: MostTokens = None,
+) -> None:
+    """Put planted defects and good drafts before candidate judges; only one that passes may ground."""
+    try:
+        known = read_windows(windows)
+        trials = plant([(each, known[each.window_id]) for each in read_drafts(good)])
+        results, verdicts, stopped = list[JudgeResult](), list[dict[str, Any]](), ""
+        for name in judge:
+            ask = judge_ask(((t.trial_id, t.draft, t.window) for t in trials), name)
+            stopped = _ask(ask, runs, len(trials), base_url, api_key_env, concurrency, max_total_tokens) or stopped
+            replies = list(read_responses(runs / ask.run_id))
+            results.append(result_of(trials, replies, name, ask.protocol_id))
+            verdicts += verdict_records(trials, replies, name)
+    except KeyError as error:
+        _stop(f"{good.name}: no window {error}")
+    except (OSError, ValueError) as error:
+        _stop(str(error))
+    write_file(out / "studies.jsonl", jsonl_bytes(each.to_json() for each in results))
+    write_file(out / "verdicts.jsonl", jsonl_bytes(verdicts))
+    by_judge: dict[str, dict[str, bool]] = {name: {} for name in judge}
+    for each in verdicts:
+        by_judge[each["judge"]][each["item_id"]] = each["verdict"] == "approve"
+    panel = degeneracy(by_judge)
+    _report(
+        {
+            "trials": len(trials),
+            "judges": {each.judge: _judge_figures(each) for each in results},
+            "effective_judges": round(panel.effective, 3),
+            "constant": list(panel.constant),
+            "decides_alone": dict(panel.decides.alone),
+            "stopped": stopped,
+        }
+    )
+    raise typer.Exit(STOPPED if stopped else 0 if any(each.passed for each in results) else UNFINISHED)
+
+
+def _judge_figures(result: JudgeResult) -> dict[str, Any]:
+    rates = {"approval": result.good.approval} | {d.value: each.detection for d, each in result.planted.items()}
+    shown = {name: [r.hits, r.n, round(r.low, 4), round(r.high, 4)] for name, r in rates.items()}
+    return {**shown, "passed": result.passed, "failures": result.failures()}
+
+
+def ground_drafts(
+    drafts: Annotated[Path, typer.Argument(help="Drafts, one JSON object a line.", show_default=False)],
+    windows: Windows,
+    judge: Annotated[str, typer.Option(help="A judge whose stored study passes.", show_default=False)],
+    base_url: BaseUrl,
+    studies: Annotated[Path, typer.Option(help="Stored studies of judges.")] = Path("formosa/judges/studies.jsonl"),
+    findings: Annotated[Path | None, typer.Option(help="What the screens found.", show_default=False)] = None,
+    api_key_env: KeyEnv = "",
+    runs: Runs = Path("formosa/runs"),
+    out: Out = Path("formosa/grounded"),
+    concurrency: Concurrency = 16,
+    max_total_tokens: MostTokens = None,
+) -> None:
+    """Let a judge check each draft against its window; what it approves and quotes becomes an item."""
+    try:
+        records = read_bytes(studies).decode().splitlines()
+        stored = [JudgeResult.from_json(parse_json(line, studies.name)) for line in records]
+        may_ground(stored, judge, JUDGE_PROMPT.prompt_id)  # before anything is asked
+        known, given = read_windows(windows), read_drafts(drafts)
+        seen = read_findings(findings) if findings else {}
+        screened = [with_findings(each, known[each.window_id], seen) for each in given]
+        ask = judge_ask(to_judge(screened, known), judge)
+        total = sum(each.bucket is None for each in screened)
+        stopped = _ask(ask, runs, total, base_url, api_key_env, concurrency, max_total_tokens)
+        found = ground(screened, read_responses(runs / ask.run_id), known, judge, ask.protocol_id)
+        items = make_items(found, known)
+    except KeyError as error:
+        _stop(f"{drafts.name}: no window {error}")
+    except (OSError, ValueError) as error:
+        _stop(str(error))
+    write_file(out / "items.jsonl", items_bytes(items))
+    dropped = [
+        {"window_id": s.draft.window_id, "exclusion": f.exclusion.value, "evidence": f.evidence}
+        for s, f in found.dropped
+    ]
+    write_file(out / "dropped.jsonl", jsonl_bytes(dropped))
+    _report({**found.counts(), "items": len(items), "version": full_version(items), "stopped": stopped})
+    raise typer.Exit(STOPPED if stopped else UNFINISHED if found.unjudged else 0)
+
+
+def curate(
+    items: Annotated[Path, typer.Argument(help="The full grounded set (items.jsonl).", show_default=False)],
+    run_folder: Annotated[list[Path], typer.Option("--run", help="A run of the pool, once a model.")],
+    band: Annotated[str, typer.Option(help="Pass counts to keep, LOW-HIGH, e.g. 0-6 of seven.", show_default=False)],
+    name: Annotated[str, typer.Option(help="What the edition is called.", show_default=False)],
+    date: Annotated[str, typer.Option(help="Its date, YYYY-MM-DD.", show_default=False)],
+    validate: Annotated[list[Path] | None, typer.Option(help="A run of a model outside the pool.")] = None,
+    out: Out = Path("formosa/edition"),
+) -> None:
+    """Freeze an edition: who of the pool passes which item, the band, and what leaving one model out says of it."""
+    try:
+        grounded = items_from(read_bytes(items), items.name)
+        measured = full_version(grounded)
+        pool = [_member(folder, grounded, measured) for folder in run_folder]
+        beside = [_member(folder, grounded, measured) for folder in validate or ()]
+        sidecar = sidecar_of([item.item_id for item in grounded], [*pool, *beside])
+        cut = read_band(band, len(pool))
+        roles = _roles(grounded)
+        data = sidecar_bytes(sidecar)
+        records = [[member_record(each) for each in of] for of in (pool, beside)]
+        edition = freeze(name, date, measured, cut, sidecar, sha256(data), records[0], records[1], roles)
+        table = transfer(sidecar, edition.models, cut, roles) if len(pool) > 2 else None
+        outside = [external(sidecar, edition.models, cut, each.model, roles.get(each.model, ())) for each in beside]
+    except (OSError, ValueError) as error:
+        _stop(str(error))
+    write_file(out / "difficulty.jsonl", data)
+    write_file(out / "edition.json", json_bytes(edition.to_json()))
+    rows: list[dict[str, Any]] = [
+        {"model": r.model, "full": r.full.value, "n": r.band.n, "band": r.band.value, "pool_mean": r.pool_mean}
+        | {"bias": r.bias, "net": r.net, "net_low": r.net_low, "net_high": r.net_high, "roles": list(r.roles)}
+        for r in (*(table.rows if table else ()), *outside)
+    ]
+    kinds = {kind: len(getattr(edition.cut, kind)) for kind in ("kept", "easier", "harder", "unmeasured")}
+    unparsed = {str(each["model"]): each["unparsed"] for each in edition.pool}
+    said = table.verdict() if table else "fewer than three models: nothing can be left out"
+    rho = table.agreement.rho if table else None
+    _report(
+        {"edition": edition.edition_id, **kinds, "unparsed": unparsed, "transfer": rows, "rank_agreement": rho}
+        | {"verdict": said}
+    )
+    raise typer.Exit(0 if edition.cut.kept else UNFINISHED)
+
+
+def _member(folder: Path, items: Sequence[FormosaItem], measured: str) -> Member:
+    record, method = read_run(folder), read_protocol(folder).extraction
+    asked = {i.item_id: AskedItem(i.item_id, i.question, i.options, i.answer, i.category) for i in items}
+    marks = marks_of_run(graded(folder, asked), method)
+    digest = sha256((folder / JOURNAL_NAME).read_bytes())
+    member = Member(
+        record.model, marks, record.protocol_id, record.dataset_version, record.run_id, record.serving_precision, digest
+    )
+    admit(member, measured)
+    return member
+
+
+def _roles(items: Sequence[FormosaItem]) -> dict[str, tuple[str, ...]]:
+    drafted, judged = {i.drafting_model for i in items}, {i.judge for i in items}
+    return {
+        model: tuple(role for role, of in (("drafted", drafted), ("judged", judged)) if model in of)
+        for model in sorted(drafted | judged)
+    }
+
+
+def _ask(ask: Ask, runs: Path, total: int, base_url: str, key_env: str, concurrency: int, most: int | None) -> str:
+    """Carry the requests out; why it stopped, '' when it did not."""
+    folder = runs / ask.run_id
+    write_run(folder, ask.record(datetime.now(UTC).isoformat(timespec="seconds"), version("opentwbench")), ask.prompt)
+    endpoint = Endpoint(base_url, secret=_secret(key_env))
+    outcome = asyncio.run(run(ask, folder, endpoint, Rates(concurrency), Tally(total), limit=Limit(most)))
+    return outcome.stopped
+
+
+def _secret(name: str) -> Secret:
+    if not name:
+        return NO_SECRET
+    value = os.environ.get(name)
+    if not value:
+        raise EndpointError(f"the environment variable {name[:60]} is not set")
+    return Secret(value)
+
+
+def _report(figures: Mapping[str, Any]) -> None:
+    print(json.dumps(figures, ensure_ascii=False, indent=2))
+
+
+def _stop(message: str) -> NoReturn:
+    print(f"otb formosa: {message}", file=sys.stderr)
+    raise typer.Exit(USAGE)
