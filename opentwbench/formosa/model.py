@@ -132,11 +132,9 @@ class Article:
     """Where the body begins in the file's decoded text."""
     body_end: int
     text: str
-    """The cleaned body: blocks joined by an empty line. Windows are slices of it."""
+    """The cleaned body without headings: blocks joined by an empty line. Windows are slices of it."""
     blocks: tuple[tuple[int, int], ...]
     """Start and end of each block in `text`."""
-    headings: frozenset[int] = frozenset()
-    """Which of `blocks` are headings, by index."""
     faults: tuple[Fault, ...] = ()
 
 

@@ -1,0 +1,69 @@
+"""Articles become windows: runs of whole blocks, closed before a limit, never on a heading and never mid-sentence.
+
+What belongs here: packing and identities. What does not: cleaning and files.
+Source: facts on Taiwan.md, "Windows"; the limit of 1,180 and the tail of 300 are those of the published construction.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from hashlib import sha256
+
+from opentwbench.formosa.model import Article, Window
+
+LIMIT = 1_180
+"""Characters: a window closes before its blocks and the two line feeds between each would go past it."""
+TAIL = 300
+"""A last window shorter than this is joined to the one before."""
+ID_HEX = 12
+
+
+def cut(article: Article, limit: int = LIMIT, tail: int = TAIL) -> list[Window]:
+    """The windows of one article, in order. A block above the limit is a window of its own.
+
+    Blocks hold no headings (corpus.py) and are never split, so no window ends on a heading or inside a sentence.
+    """
+    seen: Counter[str] = Counter()
+    windows = []
+    for first, last in _packed(article, limit, tail):
+        start, end = article.blocks[first][0], article.blocks[last][1]
+        windows.append(_window(article, start, end, seen))
+    return windows
+
+
+def _packed(article: Article, limit: int, tail: int) -> Iterator[tuple[int, int]]:
+    """First and last block of each window, by index."""
+    runs: list[list[int]] = []
+    sizes: list[int] = []
+    for place, (start, end) in enumerate(article.blocks):
+        size = end - start
+        if runs and sizes[-1] + 2 + size <= limit:
+            runs[-1].append(place)
+            sizes[-1] += 2 + size
+        else:
+            runs.append([place])
+            sizes.append(size)
+    if len(runs) > 1 and sizes[-1] < tail:
+        runs[-2].extend(runs.pop())
+    return ((run[0], run[-1]) for run in runs)
+
+
+def _window(article: Article, start: int, end: int, seen: Counter[str]) -> Window:
+    text = article.text[start:end]
+    digest = sha256(text.encode()).hexdigest()[:ID_HEX]
+    seen[digest] += 1
+    # The same text twice in one article: the second is numbered, so that an id names one window.
+    again = f"-{seen[digest]}" if seen[digest] > 1 else ""
+    return Window(
+        window_id=f"{article.path.removesuffix('.md')}/{digest}{again}",
+        article=article.path,
+        category=article.category,
+        title=article.title,
+        start=start,
+        end=end,
+        text=text,
+        url=article.url,
+        attribution=article.attribution,
+        commit=article.commit,
+    )
