@@ -1,4 +1,4 @@
-"""`otb formosa draft | judge-study | ground | curate`: from windows to grounded items and a frozen edition.
+"""`otb formosa draft | judge-study | ground | curate | build`: from windows to the published folder.
 
 What belongs here: arguments, files, exit statuses. What does not: rules (`opentwbench.formosa`) and asking
 (`opentwbench.evaluation.runner`). Starting a command again continues it: nothing that was answered is asked twice.
@@ -19,7 +19,7 @@ from typing import Annotated, Any, NoReturn
 import typer
 
 from opentwbench.dataset.atomic import write_file
-from opentwbench.dataset.files import jsonl_bytes, parse_json, read_bytes
+from opentwbench.dataset.files import jsonl_bytes, parse_json, read_bytes, read_jsonl
 from opentwbench.dataset.manifest import json_bytes, sha256
 from opentwbench.evaluation.client import NO_SECRET, Endpoint, EndpointError, Rates, Secret
 from opentwbench.evaluation.costs import Limit
@@ -33,9 +33,12 @@ from opentwbench.evaluation.journal import (
 from opentwbench.evaluation.model import AskedItem
 from opentwbench.evaluation.runner import Tally, run
 from opentwbench.evaluation.runs import graded
+from opentwbench.exam.release import code_version
+from opentwbench.formosa.accounting import Account, account
 from opentwbench.formosa.asking import Ask
-from opentwbench.formosa.band import read_band
+from opentwbench.formosa.band import Cut, read_band, read_sidecar
 from opentwbench.formosa.curation import (
+    Edition,
     Member,
     admit,
     external,
@@ -45,11 +48,22 @@ from opentwbench.formosa.curation import (
     sidecar_of,
     transfer,
 )
+from opentwbench.formosa.dataset_checks import CHECKS
+from opentwbench.formosa.dataset_checks import judge as judge_folder
 from opentwbench.formosa.drafting import collect, draft_ask, drafts_bytes, read_drafts
-from opentwbench.formosa.grounding import JUDGE_PROMPT, ground, judge_ask, to_judge
+from opentwbench.formosa.grounding import JUDGE_PROMPT, Grounding, ground, judge_ask, to_judge
 from opentwbench.formosa.judge_study import JudgeResult, may_ground, plant, result_of, verdict_records
-from opentwbench.formosa.model import FormosaItem
-from opentwbench.formosa.output import full_version, items_bytes, items_from, make_items, sidecar_bytes
+from opentwbench.formosa.model import Finding, FormosaItem, Screened, Window
+from opentwbench.formosa.output import (
+    SLUG,
+    Release,
+    full_version,
+    items_bytes,
+    items_from,
+    make_items,
+    sidecar_bytes,
+    write_release,
+)
 from opentwbench.formosa.panel import degeneracy
 from opentwbench.formosa.window_files import read_findings, read_windows, with_findings
 
@@ -75,6 +89,7 @@ def add_to(app: typer.Typer) -> None:
     app.command(name="judge-study", epilog=STATUSES)(judge_study)
     app.command(name="ground", epilog=STATUSES)(ground_drafts)
     app.command(name="curate", epilog=STATUSES)(curate)
+    app.command(name="build", epilog=STATUSES)(build)
 
 
 def draft(
@@ -168,9 +183,7 @@ def ground_drafts(
 ) -> None:
     """Let a judge check each draft against its window; what it approves and quotes becomes an item."""
     try:
-        records = read_bytes(studies).decode().splitlines()
-        stored = [JudgeResult.from_json(parse_json(line, studies.name)) for line in records]
-        may_ground(stored, judge, JUDGE_PROMPT.prompt_id)  # before anything is asked
+        may_ground(_studies(studies), judge, JUDGE_PROMPT.prompt_id)  # before anything is asked
         known, given = read_windows(windows), read_drafts(drafts)
         seen = read_findings(findings) if findings else {}
         screened = [with_findings(each, known[each.window_id], seen) for each in given]
@@ -234,6 +247,91 @@ def curate(
         | {"verdict": said}
     )
     raise typer.Exit(0 if edition.cut.kept else UNFINISHED)
+
+
+def build(
+    windows: Windows,
+    model: Annotated[str, typer.Option(help="The model that drafted.", show_default=False)],
+    judge: Annotated[str, typer.Option(help="The judge that grounded.", show_default=False)],
+    edition: Annotated[Path, typer.Option(help="Folder of the edition.")] = Path("formosa/edition"),
+    studies: Annotated[Path, typer.Option(help="Stored studies of judges.")] = Path("formosa/judges/studies.jsonl"),
+    findings: Annotated[Path | None, typer.Option(help="What the screens found.", show_default=False)] = None,
+    runs: Runs = Path("formosa/runs"),
+    out: Out = Path("formosa") / SLUG,
+) -> None:
+    """Write the published folder from the journals and a frozen edition, and judge it. Nothing is asked."""
+    try:
+        known = read_windows(windows)
+        passed = may_ground(_studies(studies), judge, JUDGE_PROMPT.prompt_id)
+        frozen = Edition.from_json(parse_json(read_bytes(edition / "edition.json").decode(), "edition.json"))
+        sidecar = read_sidecar(read_jsonl(edition / "difficulty.jsonl"))
+        whole = _Journals(known, model, judge, runs, read_findings(findings) if findings else {})
+        items = make_items(whole.grounding(known), known)
+        categories = sorted({window.category for window in known.values()})
+        of = {item.item_id: item.category for item in items}
+        parts = {}
+        for category in categories:
+            own = {i: window for i, window in known.items() if window.category == category}
+            parts[category] = whole.account(own, _part(frozen.cut, of, category))
+        table = transfer(sidecar, frozen.models, frozen.band, frozen.roles) if len(frozen.models) > 2 else None
+        names = [str(each["model"]) for each in frozen.external]
+        outside = [external(sidecar, frozen.models, frozen.band, n, frozen.roles.get(n, ())) for n in names]
+        made = Release(
+            tuple(items), frozen, tuple(sidecar), table, (passed,), whole.account(known, frozen.cut), parts,
+            code_version(), tuple(outside),
+        )  # fmt: skip
+        written = write_release(made, out)
+    except (OSError, ValueError) as error:
+        _stop(str(error))
+    outcomes = [judge_folder(name, out, None, made.code_version)[0] for name in CHECKS]
+    checks = {each.name: each.detail if each.blocks else "passed" for each in outcomes}
+    figures = made.account.to_json()
+    _report({"version": written, "edition": frozen.edition_id, "account": figures, "checks": checks})
+    raise typer.Exit(UNFINISHED if any(each.blocks for each in outcomes) else 0)
+
+
+class _Journals:
+    """What the stored replies of one drafting model and one judge say; read once."""
+
+    def __init__(
+        self,
+        known: Mapping[str, Window],
+        model: str,
+        judge: str,
+        runs: Path,
+        findings: Mapping[str, tuple[Finding, ...]],
+    ) -> None:
+        self._judge, self._findings = judge, findings
+        self._drafted = list(read_responses(runs / draft_ask([], model).run_id))
+        self._judged = list(read_responses(runs / judge_ask([], judge).run_id))
+        self._drafts = {each.window_id: each for each in collect(self._drafted, known).drafts}
+
+    def screened(self, windows: Mapping[str, Window]) -> list[Screened]:
+        """The drafts of these windows."""
+        own = [self._drafts[each] for each in windows if each in self._drafts]
+        return [with_findings(each, windows[each.window_id], self._findings) for each in own]
+
+    def grounding(self, windows: Mapping[str, Window]) -> Grounding:
+        """What the judge made of them."""
+        return ground(self.screened(windows), self._judged, windows, self._judge, JUDGE_PROMPT.prompt_id)
+
+    def account(self, windows: Mapping[str, Window], cut: Cut) -> Account:
+        """Their account."""
+        return account(collect(self._drafted, windows), self.screened(windows), self.grounding(windows), cut)
+
+
+def _part(cut: Cut, categories: Mapping[str, str], category: str) -> Cut:
+    """The part of a cut that lies in one category."""
+    return Cut(
+        *(
+            tuple(each for each in getattr(cut, kind) if categories.get(each) == category)
+            for kind in ("kept", "easier", "harder", "unmeasured")
+        )
+    )
+
+
+def _studies(path: Path) -> list[JudgeResult]:
+    return [JudgeResult.from_json(record) for record in read_jsonl(path)]
 
 
 def _member(folder: Path, items: Sequence[FormosaItem], measured: str) -> Member:

@@ -113,6 +113,27 @@ def test_from_windows_to_an_edition(place: Path, endpoint: ModelEndpoint) -> Non
     assert len(read_jsonl(place / "edition" / "difficulty.jsonl")) == len(items)
     assert otb("curate", file, *given[:2], *more)[0] == 2  # one model is no pool
 
+    before = endpoint.stats()["requests"]
+    code, said, figures = built(place, "--findings", str(findings))
+    # Without a lexicon nothing says that the texts are free of Simplified characters: that check blocks, alone.
+    checks = figures["checks"]
+    assert code == 3 and [name for name, what in checks.items() if what != "passed"] == ["orthography"], said
+    account = figures["account"]
+    assert (account["windows"], account["grounded"], account["band"]["kept"]) == (N, N - 1, len(kept))
+    assert account["screened_out"] == {"near_duplicate": 1}
+    assert endpoint.stats()["requests"] == before
+    # A corpus that lost windows grounds another set than the one that the pool was measured on.
+    (place / "windows.jsonl").write_bytes(windows_bytes(make_window(n) for n in range(N // 2)))
+    code, said, _ = built(place)
+    assert code == 2 and "grounded set" in said
+
+
+def built(place: Path, *more: str) -> tuple[int, str, dict[str, Any]]:
+    given = ("--model", "drafter", "--judge", "sound", "--edition", str(place / "edition"))
+    folders = ("--runs", str(place / "runs"), "--out", str(place / "tw-formosa-bench"))
+    studies = ("--studies", str(place / "judges" / "studies.jsonl"))
+    return otb("build", str(place / "windows.jsonl"), *given, *folders, *studies, *more)
+
 
 def measured(folder: Path, model: str, items: list[Any], number: int) -> Path:
     """A run in which the model is wrong on each (number + 2)-th item."""
