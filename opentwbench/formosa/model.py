@@ -102,7 +102,7 @@ class Caution(StrEnum):
     MAINLAND_WARNING = "mainland_warning"
     """A word that both sides use in some sense (網絡, 質量, 信息)."""
     MAINLAND_ALLOWED = "mainland_allowed"
-    """A term of the list in a place where it is allowed: a quotation, a mention of the word, or in its window."""
+    """A term of the list in a place where it is allowed: a mention of the word in brackets."""
     SIMPLIFIED_ALLOWED = "simplified_allowed"
     """A Simplified-only character in an allowed context (弁当, 王添灯)."""
     LONGEST_IS_KEY = "longest_is_key"

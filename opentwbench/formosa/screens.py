@@ -1,0 +1,236 @@
+"""The screens of a draft: each a pure function that returns what it saw, or None.
+
+What belongs here: one rule, one function, one exclusion, its evidence; near-duplicates between drafts; the shortcuts.
+What does not: characters and words (orthography.py), the judge's verdict (grounding.py), files.
+Source: the design, "Formosa"; the published construction (facts on Taiwan.md).
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from opentwbench.dataset.contract import MAX_TEXT, excerpt
+from opentwbench.exam.fingerprint import fold_loose
+from opentwbench.formosa.model import LETTERS, Caution, Draft, Exclusion, Finding, Notice, Screened, Window
+from opentwbench.formosa.orthography import Lexicon, mainland, simplified, warnings
+from opentwbench.formosa.permutation import permuted
+from opentwbench.statistics.intervals import Interval, wilson
+
+SIMILAR = 0.7
+"""Share of common two-character pieces from which two stems with the same answer ask the same."""
+LONGER = 1.5
+"""A key this many times as long as the longest other option is noticed."""
+
+_OPENING = re.compile(r"(?:他|她|它|牠|祂|這|那(?!瑪夏|霸|麼)|此|該|其(?!中|他))")
+_POINTING = re.compile(
+    r"本文|本篇|本段|上述|前述|上文|下文|內文|這篇|該文|此文|(?:^|[，,]|在|依|據|照)(?:文|短文|文章|資料|段落)中"
+    r"|根據(?:文章|資料|內容|敘述|段落|描述)|(?<!的)作者(?:認為|指出|提到|提及|描述|主張|強調|寫道|如何|以|用|說)"
+)
+_LOCAL = re.compile(
+    r"策展(?:觀點|人筆記)|(?:30|三十)\s*秒概覽|本頁|小標題|章節|註腳|腳註|參考資料|延伸閱讀|最後更新|Taiwan\.md"
+    r"|第[一二三四五六七八九十\d]+段(?!賽|航)|(?:文章|條目|詞條|網頁)的?(?:開頭|結尾|標題|作者|第)|(?:開頭|結尾)(?:提到|寫道)"
+)
+_COMBINED = re.compile(
+    r"^(?:以上|上述|前述)?(?:皆|都|全)(?:是|非|對|錯|不是|正確|有)$|^以上|^(?:選項)?[A-D甲乙丙丁](?:和|與|及|、|,|且)(?:選項)?[A-D甲乙丙丁]$"
+)
+_ASKS = re.compile(r"[？?]|何|哪|誰|多少|幾|什麼|下列|以下|為__|_{2,}|＿")
+_HAN = re.compile(r"[\u3400-\u9fff]")
+_NUMERAL = re.compile(r"[〇零一二兩三四五六七八九十百千]+")
+_DIGITS = {
+    char: digit for digit, chars in enumerate(("〇零", "一", "二兩", "三", "四", "五", *"六七八九")) for char in chars
+}
+_UNITS = {"十": 10, "百": 100, "千": 1_000}
+
+
+def fold(text: str) -> str:
+    """A text for looking up an answer: the loose fold (widths, spaces, 台/臺), numerals as digits, no 1,000 commas."""
+    plain = re.sub(r"(?<=\d),(?=\d{3})", "", fold_loose(text))
+    return _NUMERAL.sub(lambda found: _number(found[0]), plain)
+
+
+def _number(numeral: str) -> str:
+    """'十六' -> '16', '二〇一六' -> '2016', '一百零三' -> '103'; what is no number stays as it is."""
+    if not any(char in _UNITS for char in numeral):
+        return "".join(str(_DIGITS[char]) for char in numeral)
+    total, digit, last = 0, -1, 10_000
+    for char in numeral:
+        if char in _UNITS:
+            if _UNITS[char] >= last:
+                return numeral
+            last = _UNITS[char]
+            total += last * (1 if digit < 1 else digit)
+            digit = -1
+        elif digit > 0:
+            return numeral
+        else:
+            digit = _DIGITS[char]
+    return str(total + max(digit, 0))
+
+
+def stands_in(answer: str, text: str) -> bool:
+    """True when the answer stands in the text under folding. Digits are not cut: 16 is not in 2016."""
+    wanted = fold(answer)
+    if not wanted:
+        return False
+    edge = (r"(?<!\d)" if wanted[0].isdigit() else "") + re.escape(wanted) + (r"(?!\d)" if wanted[-1].isdigit() else "")
+    return re.search(edge, fold(text)) is not None
+
+
+def options_malformed(draft: Draft, window: Window) -> str:
+    """Not exactly A to D, one empty or out of bounds, or a key that is none of them."""
+    if tuple(draft.options) != tuple(LETTERS):
+        return f"letters {excerpt(''.join(draft.options))}"
+    bad = [letter for letter, text in draft.options.items() if not text.strip() or len(text) > MAX_TEXT]
+    return f"option {bad[0]} is empty or too long" if bad else "" if draft.key in draft.options else "key is no option"
+
+
+def options_not_distinct(draft: Draft, window: Window) -> str:
+    """Two options are the same text once folded."""
+    counts = Counter(fold(text) for text in draft.options.values())
+    return next((excerpt(text) for text, count in counts.items() if count > 1), "")
+
+
+def options_combined(draft: Draft, window: Window) -> str:
+    """An option about the options."""
+    return next((excerpt(t) for t in draft.options.values() if _COMBINED.search(fold_loose(t))), "")
+
+
+def options_mixed(draft: Draft, window: Window) -> str:
+    """The key differs in kind from all others, which are of one kind: it is found without knowing anything."""
+    kinds = {letter: _kind(text) for letter, text in draft.options.items()}
+    others = {kind for letter, kind in kinds.items() if letter != draft.key}
+    own = kinds.get(draft.key, "")
+    return f"key is {own}, others are {others.pop()}" if len(others) == 1 and own and own not in others else ""
+
+
+def _kind(text: str) -> str:
+    folded = fold(text)
+    if re.match(r"(?:約|近|超過|西元|民國)?\d", folded):
+        return "a figure"
+    return "Chinese" if _HAN.search(folded) else "Latin"
+
+
+def stem_malformed(draft: Draft, window: Window) -> str:
+    """Empty, out of bounds, or without a question."""
+    if not draft.stem.strip() or len(draft.stem) > MAX_TEXT:
+        return "empty or too long"
+    return "" if _ASKS.search(draft.stem) else f"asks nothing: {excerpt(draft.stem)}"
+
+
+def not_self_contained(draft: Draft, window: Window) -> str:
+    """Opens on a pronoun, or points at a text that the reader does not see."""
+    found = _OPENING.match(draft.stem.strip()) or _POINTING.search(draft.stem)
+    return found[0] if found else ""
+
+
+def document_local(draft: Draft, window: Window) -> str:
+    """Asks about the article instead of about Taiwan."""
+    found = _LOCAL.search(draft.stem)
+    return found[0] if found else ""
+
+
+def answer_in_stem(draft: Draft, window: Window) -> str:
+    """The keyed answer stands in the stem and no other option does; single characters are no answer to find."""
+    answer = draft.options.get(draft.key, "")
+    others = [text for letter, text in draft.options.items() if letter != draft.key]
+    if len(fold(answer)) < 2 or not stands_in(answer, draft.stem):
+        return ""
+    return "" if any(stands_in(text, draft.stem) for text in others) else excerpt(answer)
+
+
+SCREENS: Mapping[Exclusion, Callable[[Draft, Window], str]] = {
+    Exclusion.OPTIONS_MALFORMED: options_malformed,
+    Exclusion.OPTIONS_NOT_DISTINCT: options_not_distinct,
+    Exclusion.OPTIONS_COMBINED: options_combined,
+    Exclusion.OPTIONS_MIXED: options_mixed,
+    Exclusion.STEM_MALFORMED: stem_malformed,
+    Exclusion.NOT_SELF_CONTAINED: not_self_contained,
+    Exclusion.DOCUMENT_LOCAL: document_local,
+    Exclusion.ANSWER_IN_STEM: answer_in_stem,
+}
+"""Exclusion -> the rule, which returns its evidence or ''. In the order of `Exclusion`."""
+
+
+def screen(draft: Draft, window: Window, lexicon: Lexicon) -> Screened:
+    """One draft under every rule that needs no other draft."""
+    findings = [Finding(name, seen) for name, rule in SCREENS.items() if (seen := rule(draft, window))]
+    texts = [draft.stem, *draft.options.values()]
+    notices: list[Notice] = []
+    for looked, exclusion, caution in (
+        (simplified, Exclusion.SIMPLIFIED_ONLY, Caution.SIMPLIFIED_ALLOWED),
+        (mainland, Exclusion.MAINLAND_TERM, Caution.MAINLAND_ALLOWED),
+    ):
+        hits = [hit for text in texts for hit in looked(text, lexicon)]
+        wrong = sorted({hit.found for hit in hits if not hit.allowed})
+        if wrong:
+            findings.append(Finding(exclusion, excerpt(" ".join(wrong))))
+        notices += [Notice(caution, hit.allowed) for hit in hits if hit.allowed]
+    notices += [Notice(Caution.MAINLAND_WARNING, hit.found) for text in texts for hit in warnings(text)]
+    answer = draft.options.get(draft.key, "")
+    if not stands_in(answer, window.text):
+        notices.append(Notice(Caution.ANSWER_NOT_IN_WINDOW, excerpt(answer)))
+    if draft.quote and fold(draft.quote) not in fold(window.text):
+        notices.append(Notice(Caution.NO_WINDOW_TEXT, excerpt(draft.quote)))
+    rest = max((len(text) for letter, text in draft.options.items() if letter != draft.key), default=0)
+    if answer and len(answer) >= LONGER * rest:
+        notices.append(Notice(Caution.LONGEST_IS_KEY, f"{len(answer)} against {rest}"))
+    return Screened(draft, tuple(findings), tuple(notices))
+
+
+def screen_all(drafts: Iterable[Draft], windows: Mapping[str, Window], lexicon: Lexicon) -> list[Screened]:
+    """Every draft under every screen, in order; of drafts that ask the same the first that passes otherwise stays."""
+    screened = [
+        screen(draft, windows[draft.window_id], lexicon)
+        if draft.window_id in windows
+        else Screened(draft, (Finding(Exclusion.UNKNOWN_WINDOW, excerpt(draft.window_id)),))
+        for draft in drafts
+    ]
+    kept: dict[str, list[tuple[frozenset[str], str]]] = {}
+    for place, each in enumerate(screened):
+        if each.bucket is not None:
+            continue
+        pieces = _pieces(each.draft.stem)
+        same = kept.setdefault(fold(each.draft.options[each.draft.key]), [])
+        twin = next((found for other, found in same if _alike(pieces, other) >= SIMILAR), "")
+        if twin:
+            screened[place] = Screened(each.draft, (Finding(Exclusion.NEAR_DUPLICATE, twin),), each.notices)
+        else:
+            same.append((pieces, each.draft.window_id))
+    return screened
+
+
+def _pieces(text: str) -> frozenset[str]:
+    folded = fold(text)
+    return frozenset(folded[place : place + 2] for place in range(max(1, len(folded) - 1)))
+
+
+def _alike(one: frozenset[str], other: frozenset[str]) -> float:
+    return len(one & other) / len(one | other)
+
+
+@dataclass(frozen=True, slots=True)
+class Baseline:
+    """What a reader scores who knows nothing: `right` of `drafts`; a tie of lengths counts as a share."""
+
+    right: float
+    drafts: int
+
+    @property
+    def interval(self) -> Interval:
+        """95 % Wilson interval, of the count rounded to a whole."""
+        return wilson(round(self.right), self.drafts)
+
+
+def baselines(drafts: Sequence[Draft], permute: bool = False) -> dict[str, Baseline]:
+    """Always-A and pick-longest over drafts that have four options, as drafted or after the permutation."""
+    first = longest = 0.0
+    for draft in drafts:
+        options, key = permuted(draft.window_id, draft.options, draft.key) if permute else (draft.options, draft.key)
+        first += key == "A"
+        sizes = {letter: len(text) for letter, text in options.items()}
+        top = [letter for letter, size in sizes.items() if size == max(sizes.values())]
+        longest += (key in top) / len(top)
+    return {"always_a": Baseline(first, len(drafts)), "pick_longest": Baseline(longest, len(drafts))}
