@@ -1,11 +1,13 @@
 """What drafting and judging a whole corpus cost beside the endpoint: time, processor time and memory, in one run.
 
-    python -m bench.formosa [--windows 2468] [--characters 1118] [--concurrency 32]
+    python -m bench.formosa [--corpus FOLDER] [--windows 2468] [--characters 1118] [--concurrency 32]
 
 Made windows of the corpus' number and median size go through drafting and the judge: rendered, asked of the loopback
 endpoint (a process of its own), journalled with a sync, read back and counted. The endpoint answers every window with
 one sound draft and one judgement, so the figures are those of this side of the wire, and none of a model. The bare loop
 sends the same bodies over as many connections and keeps nothing: read the ratio, for seconds are noisy.
+With --corpus the windows are cut from a checkout of Taiwan.md, reading and cutting timed apart; the one draft is then
+written from none of them, and the judge's quotation is found in no window: every judgement is dropped, as it must be.
 """
 
 from __future__ import annotations
@@ -25,10 +27,12 @@ from opentwbench.evaluation.client import Endpoint, Rates
 from opentwbench.evaluation.journal import read_responses, write_run
 from opentwbench.evaluation.runner import Tally, run
 from opentwbench.formosa.asking import Ask
+from opentwbench.formosa.corpus import read_folder
 from opentwbench.formosa.drafting import collect, draft_ask
 from opentwbench.formosa.grounding import ground, judge_ask, to_judge
 from opentwbench.formosa.model import Window
 from opentwbench.formosa.window_files import with_findings
+from opentwbench.formosa.windows import cut
 from samples.model_endpoint import ModelEndpoint
 
 DRAFT = json.dumps(
@@ -51,6 +55,11 @@ def windows(number: int, characters: int) -> list[Window]:
         place = f"Food/第{n}鎮"
         found.append(Window(f"{place}/{n:012x}", f"{place}.md", "Food", f"第{n}鎮", 0, len(text), text, "", "", ""))
     return found
+
+
+def of_corpus(folder: Path) -> list[Window]:
+    """The windows of a checkout."""
+    return [window for article in read_folder(folder).articles for window in cut(article)]
 
 
 def carry_out(ask: Ask, folder: Path, url: str, total: int, concurrency: int) -> float:
@@ -80,11 +89,14 @@ async def bare(payloads: Sequence[bytes], url: str, concurrency: int) -> float:
 def main() -> None:
     """The command."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--corpus", type=Path, default=None)
     parser.add_argument("--windows", type=int, default=2_468)
     parser.add_argument("--characters", type=int, default=1_118)
     parser.add_argument("--concurrency", type=int, default=32)
     given = parser.parse_args()
-    made = windows(given.windows, given.characters)
+    begun = time.perf_counter()
+    made = of_corpus(given.corpus) if given.corpus else windows(given.windows, given.characters)
+    print(f"{len(made):,} windows in {time.perf_counter() - begun:.1f} s")
     known = {window.window_id: window for window in made}
     with tempfile.TemporaryDirectory() as temporary, ModelEndpoint(reply=DRAFT) as endpoint:
         ask = draft_ask(made, "scripted")
@@ -103,7 +115,8 @@ def main() -> None:
         seconds = carry_out(judging, Path(temporary) / "judged", endpoint.base_url, len(screened), given.concurrency)
         replies = read_responses(Path(temporary) / "judged")
         found = ground(screened, replies, known, "judge", judging.protocol_id)
-        report("judging", seconds, time.process_time() - processor, len(found.grounded))
+        report("judging", seconds, time.process_time() - processor, len(found.grounded) + len(found.dropped))
+        print(f"grounded {len(found.grounded):,}, dropped {len(found.dropped):,}")
     print(f"largest resident size {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f} MB")
 
 
