@@ -116,6 +116,12 @@ def _board(app: typer.Typer) -> None:
     app.add_typer(board_command.app, name="board")
 
 
+def _rag(app: typer.Typer) -> None:
+    from orchestration import rag_command
+
+    app.add_typer(rag_command.app, name="rag")
+
+
 def _extract(app: typer.Typer) -> None:
     from orchestration import extract_command
 
@@ -156,6 +162,7 @@ COMMANDS: dict[str, Command] = {
     "formosa": Command("Work on Formosa's difficulty band.", _formosa),
     "board": Command("Render the public site from the mart, or look at one.", _board),
     "hub": Command("Publish data sets on the Hugging Face Hub.", _hub),
+    "rag": Command("Benchmark a retrieval system: answers, recall, a judge.", _rag),
     "extract": Command(
         "Read replies from standard input and print the letter that the method reads in each.",
         _extract,

@@ -34,7 +34,11 @@ from typing import Any, Self
 from aiohttp import web
 
 CHAT_PATH = "/v1/chat/completions"
+EMBEDDINGS_PATH = "/v1/embeddings"
 CONTROL_PATH = "/control"
+
+DIMENSION = 64
+"""Of the scripted vectors."""
 
 HTML_PAGE = "<!DOCTYPE html><html><head><title>502 Bad Gateway</title></head><body><h1>502</h1></body></html>"
 
@@ -184,6 +188,8 @@ class Endpoint:
         """Answer one request."""
         if request.path == CHAT_PATH and request.method == "POST":
             return await self._chat(request)
+        if request.path == EMBEDDINGS_PATH and request.method == "POST":
+            return _embeddings(await request.json())
         if request.path == CONTROL_PATH:
             return await self._control(request)
         if request.path == "/v1/models":
@@ -277,6 +283,23 @@ class Endpoint:
         if counts:
             stats |= {"asked": dict(self.asked), "answered_by_hash": dict(self.answered), "tags": self.tags}
         return stats
+
+
+def _embeddings(body: Mapping[str, Any]) -> web.Response:
+    """A vector a text, from its character pairs: texts that share them are near each other. Given in reverse order."""
+    texts = [body["input"]] if isinstance(body["input"], str) else body["input"]
+    data = [{"object": "embedding", "index": n, "embedding": _vector(text)} for n, text in enumerate(texts)]
+    tokens = sum(map(len, texts))
+    usage = {"prompt_tokens": tokens, "total_tokens": tokens}
+    return _json({"object": "list", "model": body.get("model", "scripted"), "data": data[::-1], "usage": usage})
+
+
+def _vector(text: str) -> list[float]:
+    vector = [0.001] * DIMENSION
+    for n in range(len(text) - 1):
+        pair = text[n : n + 2].lower().encode("utf-8", "replace")
+        vector[hashlib.sha256(pair).digest()[0] % DIMENSION] += 1.0
+    return vector
 
 
 def _usual(body: Mapping[str, Any], letter: str, reply: str) -> dict[str, Any]:

@@ -132,8 +132,8 @@ class Client:
     """Asks one endpoint. Use it as an asynchronous context manager.
 
     `adjustments` (parameter -> '' for left out, else its new name) is shared with the caller and grows when the
-    endpoint refuses a parameter by name: it is then left out of every later request. `read` makes a reply of a body that
-    came with status 200.
+    endpoint refuses a parameter by name: it is then left out of every later request. `read` makes a reply of a
+    body that came with status 200.
     """
 
     def __init__(

@@ -21,6 +21,7 @@ from opentwbench.evaluation.journal import RETRIED, Journal, read_responses
 from opentwbench.evaluation.model import ErrorClass, Response
 from opentwbench.evaluation.replies import Failure, Reply, read_completion
 from opentwbench.evaluation.runner import BREAKER, NOT_THE_ENDPOINT
+from opentwbench.rag.model import RagError
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +57,8 @@ class Service:
 
     name: str
     model: str
-    endpoint: Endpoint
+    endpoint: Endpoint | None = None
+    """None asks nothing: stored replies are read alone."""
     rates: Rates = field(default_factory=lambda: Rates(concurrency=8))
     limit: Limit = field(default_factory=Limit)
     parameters: Mapping[str, Any] = field(default_factory=dict)
@@ -72,7 +74,7 @@ async def ask_all(service: Service, asks: Sequence[Ask], folder: Path) -> Asked:
     """Ask what the journal in `folder` holds no final reply to. A failing request is an error of its own (fault 10).
 
     Ends early, saying why, when the endpoint refuses everything, BREAKER requests in a row fail, or the limit is
-    reached. Raises RunLocked and JournalError.
+    reached. Raises RunLocked and JournalError, and RagError when there is something to ask and no endpoint.
     """
     wanted = {ask.key: ask for ask in asks}
     with Journal(folder) as journal:
@@ -80,16 +82,24 @@ async def ask_all(service: Service, asks: Sequence[Ask], folder: Path) -> Asked:
         for response in read_responses(folder):
             round_.take_in(response)
         waiting = iter([ask for key, ask in wanted.items() if round_.open(key)])
-        async with Client(service.endpoint, service.rates, read=service.read) as client:
-            workers = min(service.rates.concurrency, max(1, len(wanted)))
-            tasks = [asyncio.create_task(round_.work(client, waiting)) for _ in range(workers)]
-            try:
-                await asyncio.gather(*tasks)
-            finally:
-                for task in tasks:
-                    task.cancel()
-                await asyncio.gather(*tasks, return_exceptions=True)
+        if any(round_.open(key) for key in wanted):
+            await _carry_out(service, round_, waiting, len(wanted))
     return Asked(round_.replies, round_.spending, round_.sent, dict(round_.errors), round_.stopped)
+
+
+async def _carry_out(service: Service, round_: _Round, waiting: Iterator[Ask], most: int) -> None:
+    """All workers to their end."""
+    if service.endpoint is None:
+        raise RagError(f"{service.name}: {service.model} must be asked, and no endpoint is named")
+    async with Client(service.endpoint, service.rates, read=service.read) as client:
+        workers = range(min(service.rates.concurrency, most))
+        tasks = [asyncio.create_task(round_.work(client, waiting)) for _ in workers]
+        try:
+            await asyncio.gather(*tasks)
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
 
 
 def stored(asks: Iterable[Ask], folder: Path) -> dict[tuple[int, str, str], Response]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from opentwbench.rag.model import Benchmark, Question, RagError
@@ -87,17 +87,9 @@ def quotas(counts: Mapping[str, int], n: int) -> dict[str, int]:
     shares = {name: n * counts[name] / total for name in names}
     given = {name: min(counts[name], max(least, int(shares[name]))) for name in names}
     while sum(given.values()) < n:
-        _step(given, counts, shares, names, +1)
+        able = [name for name in names if given[name] < counts[name]]
+        given[max(able, key=lambda name: (shares[name] - given[name], name))] += 1
     while sum(given.values()) > n:
-        _step(given, counts, shares, names, -1)
+        able = [name for name in names if given[name] > least]
+        given[max(able, key=lambda name: (given[name] - shares[name], name))] -= 1
     return given
-
-
-def _step(
-    given: dict[str, int], counts: Mapping[str, int], shares: Mapping[str, float], names: Iterable[str], by: int
-) -> None:
-    """One more to the category that lacks most, or one less from the one that has most beyond its share."""
-    able = [name for name in names if (given[name] < counts[name] if by > 0 else given[name] > 1 or shares[name] < 1)]
-    able = [name for name in able if by > 0 or given[name] > 0]
-    best = max(able, key=lambda name: (by * (shares[name] - given[name]), name))
-    given[best] += by

@@ -1,0 +1,266 @@
+"""`otb rag`: run a retrieval system over a question-answering data set and measure it.
+
+What belongs here: arguments, the table, exit statuses. What does not: the stages (`opentwbench.rag.stages`) and the
+settings' schema (`resources.rag_settings`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from collections.abc import Callable, Coroutine
+from functools import wraps
+from pathlib import Path
+from typing import Annotated, Any, NoReturn, ParamSpec
+
+import typer
+
+from opentwbench.evaluation.client import EndpointError
+from opentwbench.evaluation.journal import JournalError
+from opentwbench.rag import downloads, report, stages
+from opentwbench.rag.asking import Asked
+from opentwbench.rag.model import RagError
+from orchestration.local_store import root
+from resources.rag_settings import RagRun, merged, read_settings, settings_of
+
+USAGE, UNFINISHED, STOPPED = 2, 3, 4
+
+STATUSES = (
+    "Exit status: 0 done; 1 a fault of the program; 2 wrong arguments or settings, or files that cannot be read; "
+    "3 finished, but some questions ended in an error (the same command asks them again); 4 stopped early: key "
+    "refused, endpoint broken or spending limit. The same command continues a run and asks nothing twice."
+)
+
+P = ParamSpec("P")
+
+app = typer.Typer(help="Benchmark a retrieval system: answers, recall, a judge.", no_args_is_help=True)
+
+ConfigOption = Annotated[Path | None, typer.Option(help="YAML settings (docs/rag.md).", show_default=False)]
+DatasetOption = Annotated[
+    str | None, typer.Option(help="locomo, syllabusqa, qasper, financebench or tw_rag.", show_default=False)
+]
+DataOption = Annotated[Path | None, typer.Option(help="Folder of the original files.", show_default=False)]
+SystemOption = Annotated[str | None, typer.Option(help="bm25, dense, hybrid or openviking.", show_default=False)]
+SystemUrlOption = Annotated[str | None, typer.Option(help="OpenViking server.", show_default=False)]
+ModelOption = Annotated[str | None, typer.Option(help="Model that answers.", show_default=False)]
+BaseUrlOption = Annotated[
+    str | None, typer.Option(help="Its endpoint up to /v1; judge and embeddings take it too.", show_default=False)
+]
+KeyOption = Annotated[
+    str | None, typer.Option(metavar="NAME", help="Environment variable that holds the API key.", show_default=False)
+]
+JudgeOption = Annotated[str | None, typer.Option(help="Model that judges; none judges nothing.", show_default=False)]
+JudgeUrlOption = Annotated[str | None, typer.Option(help="The judge's own endpoint.", show_default=False)]
+EmbeddingOption = Annotated[str | None, typer.Option(help="Model of the vectors.", show_default=False)]
+DocumentsOption = Annotated[int | None, typer.Option(help="Sample: so many documents.", show_default=False)]
+QuestionsOption = Annotated[int | None, typer.Option(help="Sample: so many questions.", show_default=False)]
+SeedOption = Annotated[int | None, typer.Option(help="Seed of the sample (42).", show_default=False)]
+TopKOption = Annotated[int | None, typer.Option(help="Passages a question (5).", show_default=False)]
+MaxQueriesOption = Annotated[int | None, typer.Option(help="Only the first so many questions.", show_default=False)]
+StoreOption = Annotated[str, typer.Option(help="Folder of the store; runs are in its folder rag.")]
+JsonOption = Annotated[bool, typer.Option("--json", help="The outcome as JSON on standard output.")]
+
+
+def in_words(command: Callable[P, None]) -> Callable[P, None]:
+    """What cannot be read, asked or written ends a command with its name, place and reason."""
+
+    @wraps(command)
+    def said(*args: P.args, **kwargs: P.kwargs) -> None:
+        try:
+            command(*args, **kwargs)
+        except (RagError, EndpointError, JournalError, OSError) as error:
+            _stop(str(error))
+
+    return said
+
+
+def _stop(message: str) -> NoReturn:
+    print(f"otb rag: {message}", file=sys.stderr)
+    raise typer.Exit(USAGE)
+
+
+def _command(name: str, text: str, carry_out: Callable[[RagRun, bool], None]) -> None:
+    """Add a command that takes the settings of a run."""
+
+    @app.command(name, help=text, epilog=STATUSES)
+    @in_words
+    def command(
+        config: ConfigOption = None,
+        dataset: DatasetOption = None,
+        data: DataOption = None,
+        system: SystemOption = None,
+        system_url: SystemUrlOption = None,
+        model: ModelOption = None,
+        base_url: BaseUrlOption = None,
+        api_key_env: KeyOption = None,
+        judge: JudgeOption = None,
+        judge_base_url: JudgeUrlOption = None,
+        embedding: EmbeddingOption = None,
+        documents: DocumentsOption = None,
+        questions: QuestionsOption = None,
+        seed: SeedOption = None,
+        top_k: TopKOption = None,
+        max_queries: MaxQueriesOption = None,
+        store: StoreOption = "store",
+        as_json: JsonOption = False,
+    ) -> None:
+        shared = {"base_url": base_url, "api_key_env": api_key_env}
+        given = {
+            "dataset": dataset,
+            "data": None if data is None else str(data),
+            "system": {"kind": system, "base_url": system_url},
+            "sampling": {"documents": documents, "questions": questions, "seed": seed},
+            "retrieval": {"top_k": top_k, "max_queries": max_queries},
+            "answers": {"model": model, **shared},
+            "judge": {"model": judge, **shared, **({"base_url": judge_base_url} if judge_base_url else {})},
+            "embedding": {"model": embedding, **shared},
+        }
+        values = merged(read_settings(config) if config else {}, given)
+        if "dataset" not in values:
+            raise RagError("name a data set with --dataset, or settings with --config")
+        carry_out(RagRun.of(settings_of(values, config.name if config else "arguments"), root(store)), as_json)
+
+
+def _prepare(run: RagRun, as_json: bool) -> None:
+    prepared = _prepared(run)
+    benchmark = prepared.benchmark
+    account = {
+        "run": run.plan.name,
+        "documents": len(benchmark.documents),
+        "questions": len(benchmark.questions),
+        "rows": benchmark.rows,
+        "dropped": dict(sorted(benchmark.dropped.items())),
+        "dirt": {name: n for name, n in sorted(benchmark.dirt.items()) if n},
+    }
+    _say(account, as_json)
+
+
+def _prepared(run: RagRun) -> stages.Prepared:
+    if not run.settings.data:
+        raise RagError("name the folder of the original files with --data")
+    return stages.prepare(run.plan, Path(run.settings.data), run.folder)
+
+
+def _ingest(run: RagRun, as_json: bool) -> None:
+    ingested = _wait(stages.ingest(run.plan, run.folder, run.settings.open_system(run.folder)))
+    account = {"run": run.plan.name, "documents": ingested.documents, "chunks": ingested.chunks}
+    _say({**account, "seconds": round(ingested.seconds, 3), "embedding_tokens": ingested.embedding_tokens}, as_json)
+
+
+def _generate(run: RagRun, as_json: bool) -> None:
+    _say(_ended(run, "answers", _generated(run)), as_json)
+
+
+def _generated(run: RagRun) -> Asked:
+    system = run.settings.open_system(run.folder)
+    return _wait(stages.generate(run.plan, run.folder, system, run.generator))
+
+
+def _judge(run: RagRun, as_json: bool) -> None:
+    _say(_ended(run, "verdicts", _judged(run)), as_json)
+
+
+def _judged(run: RagRun) -> Asked:
+    if not run.plan.judge:
+        raise RagError("name a judge with --judge")
+    return _wait(stages.judge(run.plan, run.folder, run.generator, run.judge))
+
+
+def _ended(run: RagRun, what: str, asked: Asked) -> dict[str, Any]:
+    """The account of a round of asking; leaves with its exit status when it was not whole."""
+    account = {
+        "run": run.plan.name,
+        what: len(asked.replies),
+        "sent": asked.sent,
+        "errors": {error.value: n for error, n in asked.errors.items()},
+        "tokens": asked.spending.tokens,
+        "stopped": asked.stopped,
+    }
+    if asked.stopped:
+        print(f"otb rag: {asked.stopped}", file=sys.stderr)
+        raise typer.Exit(STOPPED)
+    return account
+
+
+def _report(run: RagRun, as_json: bool) -> None:
+    made = _reported(run)
+    print(
+        json.dumps(made, ensure_ascii=False) if as_json else report.as_markdown(made), end="" if not as_json else "\n"
+    )
+
+
+def _reported(run: RagRun) -> dict[str, Any]:
+    answers = stages.judged(run.plan, run.folder, run.generator, run.judge)
+    benchmark, ingested = stages.read_prepared(run.folder).benchmark, stages.read_ingested(run.folder)
+    return report.write_report(run.folder, run.plan, benchmark, ingested, answers)
+
+
+def _run(run: RagRun, as_json: bool) -> None:
+    _prepared(run)
+    _wait(stages.ingest(run.plan, run.folder, run.settings.open_system(run.folder)))
+    rounds = [_generated(run)]
+    if run.plan.judge and not rounds[0].stopped:
+        rounds.append(_judged(run))
+    made = _reported(run)
+    print(
+        json.dumps(made, ensure_ascii=False) if as_json else report.as_markdown(made), end="" if not as_json else "\n"
+    )
+    print(f"otb rag: {run.folder}", file=sys.stderr)
+    if stopped := [asked.stopped for asked in rounds if asked.stopped]:
+        print(f"otb rag: {stopped[0]}", file=sys.stderr)
+        raise typer.Exit(STOPPED)
+    whole = made["outcomes"].get("answered", 0) == made["Total Queries Evaluated"]
+    whole_judged = not run.plan.judge or made["judge"]["scored"] == made["Total Queries Evaluated"]
+    if not whole or not whole_judged:
+        raise typer.Exit(UNFINISHED)
+
+
+def _delete(run: RagRun, as_json: bool) -> None:
+    removed = _wait(stages.delete(run.folder, run.settings.open_system(run.folder)))
+    _say({"run": run.plan.name, "removed": removed}, as_json)
+
+
+def _wait(work: Coroutine[Any, Any, Any]) -> Any:
+    return asyncio.run(work)
+
+
+def _say(account: dict[str, Any], as_json: bool) -> None:
+    if as_json:
+        print(json.dumps(account, ensure_ascii=False))
+    else:
+        print("\n".join(f"{name:<18}{value if value != {} else 'none'}" for name, value in account.items()))
+
+
+@app.command(epilog="Exit status: 0 done, or shown; 2 wrong arguments; 3 the files cannot be fetched.")
+def download(
+    dataset: Annotated[str, typer.Argument(metavar="DATASET", help="Name of a data set.")],
+    out: Annotated[Path | None, typer.Option(help="Folder to write.", show_default=False)] = None,
+    yes: Annotated[bool, typer.Option("--yes", help="Fetch; without it size and licence are shown alone.")] = False,
+) -> None:
+    """Show where a public data set comes from, its size and its licence; with --yes fetch its files."""
+    try:
+        offer = downloads.offer(dataset)
+        print(downloads.as_text(offer))
+        if yes and out is None:
+            raise RagError("name a folder with --out")
+        if yes and out is not None:
+            fetched = downloads.fetch(offer, out)
+            print(f"{fetched.files} files, {fetched.bytes:,} bytes in {out}")
+    except downloads.Unreachable as error:
+        print(f"otb rag: {error}", file=sys.stderr)
+        raise typer.Exit(UNFINISHED) from None
+    except (RagError, OSError) as error:
+        _stop(str(error))
+
+
+for _name, _text, _function in (
+    ("run", "Every stage in order, then the report. Starting again continues.", _run),
+    ("prepare", "Read the original files, draw the sample, count what is dropped.", _prepare),
+    ("ingest", "Hand the documents to the system under test.", _ingest),
+    ("generate", "Retrieve and answer; each answer is kept as it comes.", _generate),
+    ("judge", "Ask the judge for a verdict on every answer.", _judge),
+    ("delete", "Remove what the system ingested; answers and reports stay.", _delete),
+    ("report", "Write the report from what is stored; nothing is asked.", _report),
+):
+    _command(_name, _text, _function)
