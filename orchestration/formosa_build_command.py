@@ -11,7 +11,9 @@ import json
 import os
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated, Any, NoReturn
@@ -53,7 +55,8 @@ from opentwbench.formosa.dataset_checks import judge as judge_folder
 from opentwbench.formosa.drafting import collect, draft_ask, drafts_bytes, read_drafts
 from opentwbench.formosa.grounding import JUDGE_PROMPT, Grounding, ground, judge_ask, to_judge
 from opentwbench.formosa.judge_study import JudgeResult, may_ground, plant, result_of, verdict_records
-from opentwbench.formosa.model import Finding, FormosaItem, Screened, Window
+from opentwbench.formosa.model import Draft, Exclusion, Finding, FormosaItem, Screened, Window
+from opentwbench.formosa.orthography import read_lexicon, slips
 from opentwbench.formosa.output import (
     SLUG,
     Release,
@@ -65,6 +68,7 @@ from opentwbench.formosa.output import (
     write_release,
 )
 from opentwbench.formosa.panel import degeneracy
+from opentwbench.formosa.screens import screen_all
 from opentwbench.formosa.window_files import read_findings, read_windows, with_findings
 
 USAGE, UNFINISHED, STOPPED = 2, 3, 4
@@ -81,6 +85,13 @@ Runs = Annotated[Path, typer.Option(help="Folder of the journals.")]
 Out = Annotated[Path, typer.Option(help="Where the products go.")]
 Concurrency = Annotated[int, typer.Option(min=1, max=4096, help="Requests at a time, at most.")]
 MostTokens = Annotated[int | None, typer.Option(min=1, help="Spending stop.", show_default=False)]
+
+LexiconFolder = Annotated[
+    Path | None, typer.Option(help="Lists of characters and terms: apply every screen.", show_default=False)
+]
+Findings = Annotated[
+    Path | None, typer.Option(help="Further findings, e.g. a maintainer's, one a line.", show_default=False)
+]
 
 
 def add_to(app: typer.Typer) -> None:
@@ -174,7 +185,8 @@ def ground_drafts(
     judge: Annotated[str, typer.Option(help="A judge whose stored study passes.", show_default=False)],
     base_url: BaseUrl,
     studies: Annotated[Path, typer.Option(help="Stored studies of judges.")] = Path("formosa/judges/studies.jsonl"),
-    findings: Annotated[Path | None, typer.Option(help="What the screens found.", show_default=False)] = None,
+    lexicon: LexiconFolder = None,
+    findings: Findings = None,
     api_key_env: KeyEnv = "",
     runs: Runs = Path("formosa/runs"),
     out: Out = Path("formosa/grounded"),
@@ -185,8 +197,7 @@ def ground_drafts(
     try:
         may_ground(_studies(studies), judge, JUDGE_PROMPT.prompt_id)  # before anything is asked
         known, given = read_windows(windows), read_drafts(drafts)
-        seen = read_findings(findings) if findings else {}
-        screened = [with_findings(each, known[each.window_id], seen) for each in given]
+        screened = _screened(given, known, lexicon, findings)
         ask = judge_ask(to_judge(screened, known), judge)
         total = sum(each.bucket is None for each in screened)
         stopped = _ask(ask, runs, total, base_url, api_key_env, concurrency, max_total_tokens)
@@ -255,7 +266,8 @@ def build(
     judge: Annotated[str, typer.Option(help="The judge that grounded.", show_default=False)],
     edition: Annotated[Path, typer.Option(help="Folder of the edition.")] = Path("formosa/edition"),
     studies: Annotated[Path, typer.Option(help="Stored studies of judges.")] = Path("formosa/judges/studies.jsonl"),
-    findings: Annotated[Path | None, typer.Option(help="What the screens found.", show_default=False)] = None,
+    lexicon: LexiconFolder = None,
+    findings: Findings = None,
     runs: Runs = Path("formosa/runs"),
     out: Out = Path("formosa") / SLUG,
 ) -> None:
@@ -265,7 +277,8 @@ def build(
         passed = may_ground(_studies(studies), judge, JUDGE_PROMPT.prompt_id)
         frozen = Edition.from_json(parse_json(read_bytes(edition / "edition.json").decode(), "edition.json"))
         sidecar = read_sidecar(read_jsonl(edition / "difficulty.jsonl"))
-        whole = _Journals(known, model, judge, runs, read_findings(findings) if findings else {})
+        whole = _Journals(known, model, judge, runs, lexicon, findings)
+        words = read_lexicon(lexicon) if lexicon else None
         items = make_items(whole.grounding(known), known)
         categories = sorted({window.category for window in known.values()})
         of = {item.item_id: item.category for item in items}
@@ -283,7 +296,8 @@ def build(
         written = write_release(made, out)
     except (OSError, ValueError) as error:
         _stop(str(error))
-    outcomes = [judge_folder(name, out, None, made.code_version)[0] for name in CHECKS]
+    look = None if words is None else partial(slips, lexicon=words)
+    outcomes = [judge_folder(name, out, look, made.code_version)[0] for name in CHECKS]
     checks = {each.name: each.detail if each.blocks else "passed" for each in outcomes}
     figures = made.account.to_json()
     _report({"version": written, "edition": frozen.edition_id, "account": figures, "checks": checks})
@@ -299,17 +313,18 @@ class _Journals:
         model: str,
         judge: str,
         runs: Path,
-        findings: Mapping[str, tuple[Finding, ...]],
+        lexicon: Path | None,
+        findings: Path | None,
     ) -> None:
-        self._judge, self._findings = judge, findings
+        self._judge = judge
         self._drafted = list(read_responses(runs / draft_ask([], model).run_id))
         self._judged = list(read_responses(runs / judge_ask([], judge).run_id))
-        self._drafts = {each.window_id: each for each in collect(self._drafted, known).drafts}
+        # Over all categories at once: a near-duplicate is one wherever its twin stands.
+        self._screened = _screened(collect(self._drafted, known).drafts, known, lexicon, findings)
 
     def screened(self, windows: Mapping[str, Window]) -> list[Screened]:
         """The drafts of these windows."""
-        own = [self._drafts[each] for each in windows if each in self._drafts]
-        return [with_findings(each, windows[each.window_id], self._findings) for each in own]
+        return [each for each in self._screened if each.draft.window_id in windows]
 
     def grounding(self, windows: Mapping[str, Window]) -> Grounding:
         """What the judge made of them."""
@@ -318,6 +333,26 @@ class _Journals:
     def account(self, windows: Mapping[str, Window], cut: Cut) -> Account:
         """Their account."""
         return account(collect(self._drafted, windows), self.screened(windows), self.grounding(windows), cut)
+
+
+def _screened(
+    drafts: Sequence[Draft], windows: Mapping[str, Window], lexicon: Path | None, findings: Path | None
+) -> list[Screened]:
+    """Drafts after the screens of a lexicon, when one is given, and with the findings of a file."""
+    seen = read_findings(findings) if findings else {}
+    given = [with_findings(each, windows[each.window_id], seen) for each in drafts]
+    if lexicon is None:
+        return given
+    after = screen_all(drafts, windows, read_lexicon(lexicon))
+    return [
+        replace(a, findings=tuple(sorted({*a.findings, *b.findings}, key=_place)))
+        for a, b in zip(after, given, strict=True)
+    ]
+
+
+def _place(finding: Finding) -> tuple[int, str]:
+    """Findings in the order of the closed list: the first is the bucket."""
+    return list(Exclusion).index(finding.exclusion), finding.evidence
 
 
 def _part(cut: Cut, categories: Mapping[str, str], category: str) -> Cut:

@@ -19,6 +19,7 @@ from opentwbench.evaluation.model import AskedItem, RunRecord
 from opentwbench.evaluation.protocols import BOX
 from opentwbench.formosa.curation import Edition
 from opentwbench.formosa.grounding import judge_values
+from opentwbench.formosa.orthography import SIMPLIFIED_FILE, TERMS_FILE
 from opentwbench.formosa.output import full_version, items_from
 from opentwbench.formosa.window_files import read_windows, windows_bytes
 from orchestration.formosa_command import app
@@ -122,10 +123,34 @@ def test_from_windows_to_an_edition(place: Path, endpoint: ModelEndpoint) -> Non
     assert (account["windows"], account["grounded"], account["band"]["kept"]) == (N, N - 1, len(kept))
     assert account["screened_out"] == {"near_duplicate": 1}
     assert endpoint.stats()["requests"] == before
+    code, said, figures = built(place, "--findings", str(findings), "--lexicon", str(lexicon(place)))
+    assert code == 0 and set(figures["checks"].values()) == {"passed"}, said
     # A corpus that lost windows grounds another set than the one that the pool was measured on.
     (place / "windows.jsonl").write_bytes(windows_bytes(make_window(n) for n in range(N // 2)))
     code, said, _ = built(place)
     assert code == 2 and "grounded set" in said
+
+
+def lexicon(place: Path, character: str = "这") -> Path:
+    folder = place / "lexicon"
+    folder.mkdir(exist_ok=True)
+    (folder / SIMPLIFIED_FILE).write_text(json.dumps([character]), "utf-8")
+    (folder / TERMS_FILE).write_text("{}", "utf-8")
+    return folder
+
+
+def test_a_draft_that_a_screen_finds_is_never_judged(place: Path, endpoint: ModelEndpoint) -> None:
+    for n in range(N):
+        endpoint.plant(Rule(Kind.TEXT, f"主題：第{n}鎮\n", None, text=draft_json(make_draft(n))))
+    drafted(place, endpoint)
+    knows_the_drafts(endpoint)
+    studied(place, endpoint, "sound")
+    before = endpoint.stats()["requests"]
+    # A list on which a character of every stem stands: nothing is left to judge.
+    code, _, figures = grounded(place, endpoint, "sound", "--lexicon", str(lexicon(place, "鎮")))
+    assert (code, figures["judged"], endpoint.stats()["requests"]) == (0, 0, before)
+    code, _, figures = grounded(place, endpoint, "sound", "--lexicon", str(lexicon(place)))
+    assert (code, figures["grounded"]) == (0, N)
 
 
 def built(place: Path, *more: str) -> tuple[int, str, dict[str, Any]]:
