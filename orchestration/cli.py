@@ -14,6 +14,9 @@ from typing import Any, NamedTuple
 
 import typer
 
+UNUSABLE_PLACE = 2
+"""Exit status, that of wrong arguments, where a file or folder that was named cannot be read or written."""
+
 
 def _build(app: typer.Typer) -> None:
     from orchestration import build_command
@@ -210,7 +213,18 @@ def main() -> None:
     """The command `otb`."""
     quiet()
     # The shell's completion asks for the words of any command.
-    application(None if "_OTB_COMPLETE" in os.environ else sys.argv[1:])()
+    try:
+        application(None if "_OTB_COMPLETE" in os.environ else sys.argv[1:])()
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        # A place that a command was told to read or write and cannot: a folder, a read-only disk, a file for a folder.
+        if error.filename is None:
+            raise
+        from opentwbench.dataset.contract import excerpt
+
+        print(f"otb: {excerpt(str(error.filename), 300)}: {error.strerror}", file=sys.stderr)
+        raise SystemExit(UNUSABLE_PLACE) from error
 
 
 if __name__ == "__main__":

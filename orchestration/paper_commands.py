@@ -33,6 +33,9 @@ USAGE, REJECTED = 2, 3
 MAX_PAIRS_BYTES = 64 * 1024 * 1024
 """Largest list of pairs that is read; the ministry's whole index has under 45 MB."""
 
+NO_NAME, UNUSABLE_NAME = "no-name-is-given", "no-file-can-have-this-name"
+"""What stands in a rejection for a name that is missing, holds a NUL or is too long; no file is expected there."""
+
 app = typer.Typer(name="paper", help="Parse question papers with their keys, and look at them.", no_args_is_help=True)
 
 
@@ -189,7 +192,8 @@ def _read_pairs(path: Path) -> Iterator[_Given]:
         if path.stat().st_size > MAX_PAIRS_BYTES:
             _refuse(f"{path}: larger than {MAX_PAIRS_BYTES} bytes")
         with path.open(encoding="utf-8-sig", newline="") as stream:
-            rows = csv.DictReader(stream)
+            csv.field_size_limit(MAX_PAIRS_BYTES)  # a long name is its own pair's fault and not the list's
+            rows = csv.DictReader(stream, strict=True)
             names = [name.strip() for name in rows.fieldnames or ()]
             missing = [name for name in ("question", "key") if names.count(name) != 1]
             if missing:
@@ -199,6 +203,10 @@ def _read_pairs(path: Path) -> Iterator[_Given]:
             rows.fieldnames = names
             for number, row in enumerate(rows, start=2):
                 question, key = row["question"] or "", row["key"] or ""
+                if None in row:
+                    typer.echo(f"otb paper: {_plain(path.name)}: row {number} has cells beyond the header", err=True)
+                if any("\n" in name for name in (question, key)):
+                    _refuse(f"{path}: row {number} holds a name over several lines: a quote is not closed")
                 if not (question and key):
                     typer.echo(f"otb paper: {_plain(path.name)}: row {number} lacks a question or a key", err=True)
                 yield _Given(question, key, (_locate(question, path), _locate(key, path)))
@@ -208,13 +216,13 @@ def _read_pairs(path: Path) -> Iterator[_Given]:
 
 def _locate(name: str, listed_in: Path) -> Path:
     """A path of the list: as it stands when it leads to a file, else from the list's folder."""
-    if not name:
-        return Path(os.devnull) / "no-name-given"
-    path, beside = Path(name), listed_in.parent / name
+    if "\0" in name:
+        return listed_in.parent / UNUSABLE_NAME
+    path, beside = Path(name or NO_NAME), listed_in.parent / (name or NO_NAME)
     try:
         return beside if not path.is_file() and beside.is_file() else path
-    except (OSError, ValueError):  # too long, or a NUL: it names no file
-        return Path(os.devnull) / "unusable-path"
+    except OSError:  # too long: it names no file
+        return listed_in.parent / UNUSABLE_NAME
 
 
 def _refuse(words: str) -> NoReturn:

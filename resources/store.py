@@ -46,12 +46,20 @@ class Store:
 
     def __init__(self, url: str, cache: Path | None = None) -> None:
         self.url = url
-        self._fs, root = fsspec.core.url_to_fs(url)
+        if not url.strip():
+            raise StoreUnusableError("a store needs the name of a folder, and '' would be the folder one works in")
+        try:
+            self._fs, root = fsspec.core.url_to_fs(url)
+        except (ImportError, ValueError) as error:
+            raise StoreUnusableError(f"{url}: no store can be opened there ({error})") from error
         self._root = root.rstrip("/")
         protocols = self._fs.protocol if isinstance(self._fs.protocol, tuple) else (self._fs.protocol,)
         self.is_local = "file" in protocols
-        if self.is_local and Path(self._root).exists() and not Path(self._root).is_dir():
-            raise StoreUnusableError(f"{url}: a store is a folder, and this is none")
+        if self.is_local:
+            place = Path(self._root)
+            nearest = next(each for each in (place, *place.parents) if each.exists())
+            if not nearest.is_dir():
+                raise StoreUnusableError(f"{url}: a store is a folder, and {nearest} is none")
         if cache is None and not self.is_local:
             raise StoreUnusableError(f"{url}: the cache of retrieved papers is always local; name its folder (cache)")
         self.cache_folder: Path = cache or Path(self._root) / "cache"

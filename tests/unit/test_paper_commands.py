@@ -12,6 +12,7 @@ import pymupdf
 import pytest
 from typer.testing import CliRunner
 
+from orchestration.cli import main
 from orchestration.paper_commands import app
 from samples.examples import paper_with, plain_key, plain_paper
 from samples.key import typeset_key
@@ -85,6 +86,8 @@ def test_relative_paths_start_here_or_at_the_list(folder: Path, monkeypatch: pyt
         (b"question,question,key\na,b,c\n", "needs one column question"),
         (b"", "needs one column question"),
         (b"question,key\n\xff\xfe,b\n", "cannot be read as CSV in UTF-8"),
+        (b'question,key\n"Q.pdf,K.pdf\nQ.pdf,K.pdf\n', "cannot be read as CSV in UTF-8: unexpected end of data"),
+        (b'question,key\n"Q.pdf,K.pdf\nQ.pdf,K.pdf"\n', "row 2 holds a name over several lines: a quote is not closed"),
     ],
 )
 def test_a_bad_list_exits_2_and_says_why(folder: Path, content: bytes, words: str) -> None:
@@ -113,11 +116,13 @@ def test_wrong_arguments_exit_2(folder: Path, arguments: list[str]) -> None:
 
 
 def test_hostile_names_in_a_list_are_rejected_pairs(folder: Path) -> None:
-    names = ["a\x00b.pdf", "x" * 5000, "\x1b[2J.pdf", "[bold]x[/bold].pdf"]
+    names = ["a\x00b.pdf", "x" * 5000, "y" * 200_000, "\x1b[2J.pdf", "[bold]x[/bold].pdf"]
     (folder / "pairs.csv").write_text("question,key\n" + "".join(f'"{name}",K.pdf\n' for name in names))
     result = RUN.invoke(app, ["parse", "--pairs", "pairs.csv", "--json"])
     assert result.exit_code == 0, result.stderr
-    assert [json.loads(line)["reason"] for line in result.stdout.splitlines()] == ["not_a_pdf"] * len(names)
+    reports = [json.loads(line) for line in result.stdout.splitlines()]
+    assert [report["reason"] for report in reports] == ["not_a_pdf"] * len(names)
+    assert all("fault while parsing" not in report["detail"] for report in reports)
     table = RUN.invoke(app, ["parse", "--pairs", "pairs.csv"])
     assert table.exit_code == 0
     assert "\x1b[2J" not in table.stdout
@@ -204,3 +209,15 @@ def test_doubts_lists_each_doubtful_question_with_its_page(tmp_path: Path) -> No
     assert "<b>Q.pdf" not in page, "a file name is written as text"
     pictures = list((tmp_path / "out").glob("*.png"))
     assert [p.name in page for p in pictures] == [True]
+
+
+def test_a_place_that_cannot_be_written_is_named_without_a_traceback(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "file").write_text("in the way")
+    monkeypatch.setattr("sys.argv", ["otb", "paper", "show", "Q.pdf", "--out", "file"])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 2
+    assert capsys.readouterr().err == "otb: file: File exists\n"
+    assert (folder / "file").read_text() == "in the way"
