@@ -30,7 +30,7 @@ export DBT_SEND_ANONYMOUS_USAGE_STATS := false
 # uv takes the Python that ran it and never downloads another one.
 export UV_PYTHON_DOWNLOADS := never
 
-.PHONY: help setup demo test lint format ui bench screenshots clean python model twinkle
+.PHONY: help setup demo test lint format ui bench screenshots clean python model twinkle axe
 
 help: ## list these commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 14
@@ -77,7 +77,10 @@ $(TWINKLE_STAMP): tests/twinkle/uv.lock tests/twinkle/pyproject.toml | $(STAMP)
 	@$(UV) sync --frozen --project tests/twinkle --python "$$($(PYTHON) -c 'import sys; print(sys.executable)')"
 	@touch $@
 
-test: setup model twinkle ## run every test; those on real papers read OTB_SHARED (default ../shared)
+axe: setup ## fetch axe-core, the accessibility rules of the browser tests, through npm's configured registry
+	@$(BIN)/python tests/support/axe.py
+
+test: setup model twinkle axe ## run every test; those on real papers read OTB_SHARED (default ../shared)
 	@$(BIN)/pytest -n auto --dist loadfile
 
 lint: setup ## style, types, import contract, and whether Dagster can load everything

@@ -1,0 +1,270 @@
+"""The public board in Chromium: an invented mart with hostile names, rendered, opened from a folder and used.
+
+axe-core is fetched by `make axe`; its test skips, saying so, where it is absent. With OTB_SCREENSHOTS=FOLDER the
+pictures are kept there.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.axe import cached
+from support.board_mart import HOSTILE, Size, fill_board, study_payload
+
+from opentwbench.board.audit import audit
+from opentwbench.board.site import SiteError, Written, build_site
+from opentwbench.evaluation.warehouse import write_table
+from resources.warehouse import Warehouse
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
+         "--disable-background-networking", "--disable-component-update", "--disable-sync"]  # fmt: skip
+FIRST_PAGE_BYTES = 300_000
+RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
+
+pytestmark = pytest.mark.slow
+browser = pytest.mark.browser
+
+
+@dataclass(frozen=True)
+class Board:
+    folder: Path
+    warehouse: Path
+    written: Written
+
+
+@pytest.fixture(scope="module")
+def board(tmp_path_factory: pytest.TempPathFactory) -> Board:
+    place = tmp_path_factory.mktemp("board")
+    house = Warehouse(place / "warehouse")
+    fill_board(house.raw, Size(), hostile=True)
+    write_table(house.raw, "apparatus_studies", [{"study_id": "extraction", "payload": study_payload()}])
+    house.build()
+    return Board(place / "site", house.folder, build_site(house.folder, place / "site"))
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Any]:
+    sync_api = pytest.importorskip("playwright.sync_api")
+    if CHROMIUM is None:
+        pytest.skip("no Chromium is installed")
+    with sync_api.sync_playwright() as play:
+        running = play.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        yield running
+        running.close()
+
+
+@dataclass
+class Opened:
+    """A page, and what it said on its console or asked of the network."""
+
+    page: Any
+    noise: list[str]
+    requests: list[str]
+
+
+@pytest.fixture
+def visit(chromium: Any, board: Board) -> Iterator[Any]:
+    contexts = []
+
+    def go(path: str, width: int = 1440, theme: str = "light", **more: Any) -> Opened:
+        context = chromium.new_context(viewport={"width": width, "height": 900}, color_scheme=theme, **more)
+        contexts.append(context)
+        opened = Opened(context.new_page(), [], [])
+        opened.page.on("console", lambda message: opened.noise.append(message.text))
+        opened.page.on("pageerror", lambda error: opened.noise.append(str(error)))
+        opened.page.on("dialog", lambda dialog: (opened.noise.append("a dialog"), dialog.dismiss()))
+        opened.page.on("request", lambda request: opened.requests.append(request.url))
+        opened.page.goto(f"file://{board.folder}/{path}")
+        return opened
+
+    yield go
+    for context in contexts:
+        context.close()
+
+
+def some_pages(board: Board) -> list[str]:
+    """Every kind of page, in one language or the other."""
+    fixed = [f"en/{name}.html" for name in ("index", "benchmarks", "subjects", "methodology", "changes", "cite")]
+    kinds = ("models", "subjects", "items", "apparatus")
+    found = [sorted((board.folder / "zh" / kind).rglob("*.html"))[0] for kind in kinds]
+    return ["zh/index.html", *fixed, "zh/apparatus.html", *(str(path.relative_to(board.folder)) for path in found)]
+
+
+# ---- the files ------------------------------------------------------------------------------------------------------
+
+
+def test_the_site_is_whole_in_both_languages(board: Board) -> None:
+    found = audit(board.folder)
+    assert found.problems == []
+    assert found.whole and found.pages == board.written.pages
+    assert board.written.items >= 480
+    assert board.written.first_page_bytes < FIRST_PAGE_BYTES
+
+
+def test_names_and_texts_from_outside_do_no_harm(board: Board) -> None:
+    names = [path.relative_to(board.folder).as_posix() for path in board.folder.rglob("*")]
+    assert all(re.fullmatch(r"[A-Za-z0-9._/-]{1,160}", name) for name in names)
+    seen = 0
+    for path in board.folder.rglob("*.html"):
+        html = path.read_text(encoding="utf-8")
+        assert "<script>alert" not in html and 'href="javascript:' not in html and "<img" not in html
+        assert "\u202e" not in html and "\u2067" not in html
+        seen += "&lt;script&gt;alert" in html
+    assert seen >= 4
+    assert len(HOSTILE[-1]) > 10_000
+    assert max(path.stat().st_size for path in board.folder.rglob("*.html")) < FIRST_PAGE_BYTES
+
+
+def test_the_same_mart_gives_the_same_bytes_and_no_other_folder_is_replaced(board: Board, tmp_path: Path) -> None:
+    again = build_site(board.warehouse, tmp_path / "again")
+    assert again == board.written
+    for path in board.folder.rglob("*"):
+        if path.is_file():
+            assert (tmp_path / "again" / path.relative_to(board.folder)).read_bytes() == path.read_bytes()
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "thesis.txt").write_text("mine")
+    with pytest.raises(SiteError, match="holds something else"):
+        build_site(board.warehouse, tmp_path / "mine")
+    assert (tmp_path / "mine" / "thesis.txt").read_text() == "mine"
+
+
+# ---- in the browser -------------------------------------------------------------------------------------------------
+
+
+@browser
+def test_no_page_complains_acts_or_asks_another_site(board: Board, visit: Any) -> None:
+    for path in some_pages(board):
+        opened = visit(path)
+        assert opened.noise == [], path
+        assert all(url.startswith(("file://", "blob:", "data:")) for url in opened.requests), path
+
+
+@browser
+@pytest.mark.parametrize("width", [360, 768, 1440])
+def test_no_page_is_wider_than_the_screen(board: Board, visit: Any, width: int, tmp_path: Path) -> None:
+    pictures = Path(os.environ.get("OTB_SCREENSHOTS", str(tmp_path)))
+    for path in some_pages(board):
+        page = visit(path, width).page
+        assert page.evaluate("document.documentElement.scrollWidth") <= width, path
+        page.screenshot(path=pictures / f"board-{path.replace('/', '-')[:60]}-{width}.png")
+
+
+def models(page: Any) -> list[str]:
+    """The names in the order shown."""
+    shown = "[...document.querySelectorAll('#board tbody tr:not([hidden]) th')].map(x => x.dataset.v)"
+    found: list[str] = page.evaluate(shown)
+    return found
+
+
+@browser
+def test_sorting_filtering_and_comparing(visit: Any) -> None:
+    page = visit("en/index.html").page
+    ranked = models(page)
+    assert len(ranked) == 12
+    page.click("th[data-key=model] button")
+    ordered = models(page)
+    assert ordered != ranked and sorted(ordered) == sorted(ranked)
+    assert page.get_attribute("th[data-key=model]", "aria-sort") == "ascending"
+    page.click("th[data-key=accuracy] button")
+    scores = page.evaluate("[...document.querySelectorAll('#board tbody td.s')].map(each => Number(each.dataset.v))")
+    assert scores == sorted(scores, reverse=True) and len(set(scores)) > 6
+    page.check("input[name=open]")
+    kept = models(page)
+    assert 0 < len(kept) < 12
+    assert f"{len(kept)} of 12 shown" in page.inner_text("#status")
+    page.uncheck("input[name=open]")
+    for box in page.query_selector_all(".pick input")[:6]:
+        box.click()
+    assert len(page.query_selector_all(".pick input:checked")) == 5
+    assert page.is_visible("#compare")
+    assert len(page.query_selector_all("#compare thead th")) == 5
+    page.fill("input[name=q]", "no such model")
+    assert models(page) == []
+
+
+@browser
+def test_the_address_is_hostile_and_the_state_goes_along(visit: Any) -> None:
+    opened = visit("en/index.html#sort=<img src=x>.down&family=%3Cscript%3E&q=%E0%A4%A&compare=../..&open=7")
+    assert len(models(opened.page)) == 12 and opened.noise == []
+    opened.page.check("input[name=open]")
+    kept = models(opened.page)
+    opened.page.click("#language")
+    opened.page.wait_for_load_state()
+    assert "/zh/index.html#" in opened.page.url
+    assert opened.page.get_attribute("html", "lang") == "zh-Hant-TW"
+    assert models(opened.page) == kept
+
+
+@browser
+def test_theme_is_kept_and_downloads_hold_what_is_shown(visit: Any) -> None:
+    page = visit("en/index.html").page
+    light = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    page.select_option("#theme", "dark")
+    dark = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    assert dark != light
+    page.reload()
+    assert page.evaluate("getComputedStyle(document.body).backgroundColor") == dark
+    page.check("input[name=open]")
+    with page.expect_download() as started:
+        page.click("button[data-save=json]")
+    rows = json.loads(Path(started.value.path()).read_text(encoding="utf-8"))
+    assert [row["model"] for row in rows] == models(page)
+    assert {"accuracy", "accuracy_low", "accuracy_high", "parse_rate"} <= set(rows[0])
+    page.uncheck("input[name=open]")
+    with page.expect_download() as started:
+        page.click("button[data-save=csv]")
+    text = Path(started.value.path()).read_text(encoding="utf-8")
+    assert '"\'=HYPERLINK(1)"' in text and not re.search(r'(^|,)"?=', text, re.MULTILINE)
+
+
+@browser
+def test_the_keyboard_alone_is_enough(visit: Any) -> None:
+    page = visit("en/index.html").page
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.className") == "skip"
+    page.keyboard.press("Enter")
+    assert page.evaluate("document.activeElement.id") == "main"
+    for _ in range(60):
+        page.keyboard.press("Tab")
+        if page.evaluate("document.activeElement.closest('th') && document.activeElement.closest('th').dataset.key"):
+            break
+    key = page.evaluate("document.activeElement.closest('th').dataset.key")
+    page.keyboard.press("Enter")
+    assert page.get_attribute(f"th[data-key={key}]", "aria-sort") in ("ascending", "descending")
+    outline = page.evaluate("getComputedStyle(document.activeElement).outlineStyle")
+    assert outline != "none"
+
+
+@browser
+def test_without_its_script_the_board_is_complete(visit: Any) -> None:
+    page = visit("zh/index.html", java_script_enabled=False).page
+    assert len(page.query_selector_all("#board tbody tr")) == 12
+    assert not page.is_visible("#filters")
+    page.click("#language")
+    assert "/en/index.html" in page.url
+
+
+@browser
+@pytest.mark.parametrize(("width", "theme"), [(360, "dark"), (1440, "light"), (1440, "dark"), (360, "light")])
+def test_axe_finds_no_violation(board: Board, visit: Any, width: int, theme: str) -> None:
+    if not cached().is_file():
+        pytest.skip("axe-core is not in the cache (make axe)")
+    script = cached().read_text(encoding="utf-8")
+    options = {"runOnly": {"type": "tag", "values": RULES}, "rules": {"target-size": {"enabled": True}}}
+    for path in some_pages(board):
+        page = visit(path, width, theme, reduced_motion="reduce", bypass_csp=True).page
+        page.evaluate("document.querySelectorAll('details').forEach(each => each.open = true)")
+        page.evaluate(script)
+        found = page.evaluate(f"axe.run(document, {json.dumps(options)})")
+        assert len(found["passes"]) > 10
+        named = [(each["id"], each["nodes"][0]["html"][:200]) for each in found["violations"]]
+        assert named == [], path
