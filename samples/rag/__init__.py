@@ -1,0 +1,1 @@
+"""What the RAG track is tried on without anybody else's server."""
