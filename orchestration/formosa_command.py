@@ -17,7 +17,7 @@ from opentwbench.dataset.files import read_jsonl
 from opentwbench.dataset.manifest import json_bytes
 from opentwbench.dataset.model import DatasetError
 from opentwbench.formosa.band import CurationError, Cut, read_band, read_sidecar, recut
-from orchestration import formosa_build_command
+from orchestration import formosa_build_command, formosa_corpus_command
 
 USAGE, EMPTY = 2, 3
 
@@ -68,6 +68,7 @@ def cut_again(
     raise typer.Exit(0 if made.kept else EMPTY)
 
 
+formosa_corpus_command.add_to(app)
 formosa_build_command.add_to(app)
 
 

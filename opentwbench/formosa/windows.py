@@ -17,6 +17,8 @@ LIMIT = 1_180
 TAIL = 300
 """A last window shorter than this is joined to the one before."""
 ID_HEX = 12
+GAP = 2
+"""The empty line between two blocks, as corpus.py joins them."""
 
 
 def cut(article: Article, limit: int = LIMIT, tail: int = TAIL) -> list[Window]:
@@ -36,17 +38,27 @@ def _packed(article: Article, limit: int, tail: int) -> Iterator[tuple[int, int]
     """First and last block of each window, by index."""
     runs: list[list[int]] = []
     sizes: list[int] = []
-    for place, (start, end) in enumerate(article.blocks):
-        size = end - start
-        if runs and sizes[-1] + 2 + size <= limit:
-            runs[-1].append(place)
-            sizes[-1] += 2 + size
+    for first, last in _units(article):
+        size = article.blocks[last][1] - article.blocks[first][0]
+        if runs and sizes[-1] + GAP + size <= limit:
+            runs[-1].extend((first, last))
+            sizes[-1] += GAP + size
         else:
-            runs.append([place])
+            runs.append([first, last])
             sizes.append(size)
     if len(runs) > 1 and sizes[-1] < tail:
         runs[-2].extend(runs.pop())
     return ((run[0], run[-1]) for run in runs)
+
+
+def _units(article: Article) -> Iterator[tuple[int, int]]:
+    """Blocks that stay together: one that ends on a colon announces the next, as a heading does."""
+    first = 0
+    for place, (_, end) in enumerate(article.blocks):
+        if article.text[end - 1] in "：:" and place + 1 < len(article.blocks):
+            continue
+        yield first, place
+        first = place + 1
 
 
 def _window(article: Article, start: int, end: int, seen: Counter[str]) -> Window:

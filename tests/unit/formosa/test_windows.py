@@ -30,6 +30,12 @@ def test_known_packings() -> None:
     assert lengths(5) == [5]
 
 
+def test_a_block_that_announces_the_next_stays_with_it() -> None:
+    made = article("甲" * 60, "下列三種：", "- 乙" + "丙" * 80)
+    assert [window.text[:4] for window in cut(made, 100, 10)] == ["甲甲甲甲", "下列三種"]
+    assert [window.text[-1] for window in cut(article("甲" * 60, "乙："), 10, 0)] == ["甲", "："]  # nothing follows
+
+
 @given(st.lists(st.integers(1, 150), min_size=1, max_size=20))
 def test_windows_hold_every_block_once_and_are_slices(sizes: list[int]) -> None:
     made = article(*("字" * size for size in sizes))
