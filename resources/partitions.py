@@ -22,7 +22,7 @@ models = dg.DynamicPartitionsDefinition(name="models")
 """One partition a model that has a run, by `partition_of` its name. The sensor `new_responses` adds them."""
 
 formosa_categories = dg.DynamicPartitionsDefinition(name="formosa_categories")
-"""One partition a category of Taiwan.md ('Food'): its folder's name. The asset `formosa_corpus` adds them."""
+"""One partition a category of Taiwan.md ('Food'): its folder's name. No asset adds them yet."""
 
 _REFUSED = re.compile(r"%|\.{3,}|[^%.]")
 """What may need another spelling: Dagster refuses '...' (its range separator) and control characters in a key."""

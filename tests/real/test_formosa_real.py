@@ -1,6 +1,7 @@
-"""The corpus of Taiwan.md: known answers of the snapshot, and what the screens see in native text that was held out.
+"""The corpus of Taiwan.md: known answers of the snapshot, and what the orthography screens see in native text.
 
-A third of the articles, by a hash of the path, played no part in setting the rules; rates are those of that third.
+A third of the articles is taken by a hash of the path. It is no true hold-out: the lexicon and the allowlist come from
+facts that were drawn from the whole corpus, so the counts say what fires here and not how the rules do elsewhere.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ def corpus() -> Corpus:
     return read_folder(CORPUS)
 
 
-def held_out(article: Article) -> bool:
+def in_the_third(article: Article) -> bool:
     return int(sha256(article.path.encode()).hexdigest(), 16) % 3 == 0
 
 
@@ -76,10 +77,10 @@ def test_an_edit_leaves_the_ids_of_other_windows(corpus: Corpus) -> None:
     assert not {window.window_id for window in windows} & set(others)
 
 
-def test_orthography_on_held_out_native_text(corpus: Corpus) -> None:
+def test_orthography_on_a_third_of_the_native_text(corpus: Corpus) -> None:
     """Measured on 256 articles, 0.91 M characters: 8 Simplified-only characters, 1 mainland term in 1 article."""
     lexicon = read_lexicon(LEXICON)
-    native = [article.text for article in corpus.articles if held_out(article)]
+    native = [article.text for article in corpus.articles if in_the_third(article)]
     assert len(native) == 256
     slips = [hit for text in native for hit in simplified(text, lexicon) if not hit.allowed]
     terms = [hit for text in native for hit in mainland(text, lexicon) if not hit.allowed]
