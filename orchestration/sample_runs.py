@@ -15,7 +15,8 @@ from opentwbench.evaluation.journal import JOURNAL_NAME, Journal, write_run
 from opentwbench.evaluation.model import AskedItem, ErrorClass, Response
 from opentwbench.evaluation.prompts import shown_letter
 from opentwbench.evaluation.protocols import BOX, BOX_PLACEHOLDER, REASONING_BUDGET, Protocol
-from opentwbench.evaluation.runner import Plan, questions
+from opentwbench.evaluation.replies import Reply
+from opentwbench.evaluation.runner import Plan, questions, response_of
 from opentwbench.evaluation.runs import Wish, prepare
 from opentwbench.evaluation.sample import draw
 from resources.apparatus import VERDICTS
@@ -96,22 +97,14 @@ def _replies(plan: Plan, model: SampleModel, benchmark: str, by_id: dict[str, As
         item = by_id[question.item_id]
         key = shown_letter(item.key, question.option_order) or ""
         said = say(model, Question(item.question, key, benchmark, plan.protocol.max_tokens, placeholder))
-        yield Response(
-            run_id=plan.run_id,
-            repeat=question.repeat,
-            item_id=question.item_id,
-            request_hash=question.request_hash,
-            protocol_id=plan.protocol_id,
-            model=plan.model,
-            option_order=question.option_order,
+        reply = Reply(
             content=said.content,
-            reasoning=None,
             finish_reason=said.finish_reason,
             prompt_tokens=len(question.payload) // 3,
             completion_tokens=said.completion_tokens,
-            reasoning_tokens=None,
-            latency_ms=said.latency_ms,
-            attempts=said.attempts,
             error=ErrorClass(said.error),
             error_detail="scripted" if said.error else "",
+            latency_ms=said.latency_ms,
+            attempts=said.attempts,
         )
+        yield response_of(question, plan, reply)

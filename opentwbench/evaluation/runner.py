@@ -80,8 +80,8 @@ class Plan:
         return questions(self)
 
 
-class Asking(Interface):
-    """Whatever a run can ask: a plan over items, or requests of another track (Formosa's drafts and judgements)."""
+class Asker(Interface):
+    """Who asks whom, and in which way: what every response names."""
 
     @property
     def run_id(self) -> str:
@@ -94,6 +94,10 @@ class Asking(Interface):
     @property
     def protocol_id(self) -> str:
         """What every response names as the way it was asked."""
+
+
+class Asking(Asker, Interface):
+    """Whatever a run can ask: a plan over items, or requests of another track (Formosa's drafts and judgements)."""
 
     def questions(self) -> Iterator[Question]:
         """Every request in the order in which it is asked, made anew each time."""
@@ -186,15 +190,15 @@ def questions(plan: Plan) -> Iterator[Question]:
             yield Question(item.item_id, repeat, order, body, payload, hashlib.sha256(payload).hexdigest())
 
 
-def response_of(question: Question, plan: Asking, reply: Reply) -> Response:
+def response_of(question: Question, asker: Asker, reply: Reply) -> Response:
     """The record of one completed request."""
     return Response(
-        run_id=plan.run_id,
+        run_id=asker.run_id,
         repeat=question.repeat,
         item_id=question.item_id,
         request_hash=question.request_hash,
-        protocol_id=plan.protocol_id,
-        model=plan.model,
+        protocol_id=asker.protocol_id,
+        model=asker.model,
         option_order=question.option_order,
         content=reply.content,
         reasoning=reply.reasoning,

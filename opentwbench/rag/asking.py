@@ -12,6 +12,7 @@ import hashlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -20,11 +21,11 @@ from opentwbench.evaluation.costs import Limit, Spending
 from opentwbench.evaluation.journal import RETRIED, Journal, read_responses
 from opentwbench.evaluation.model import ErrorClass, Response
 from opentwbench.evaluation.replies import Failure, Reply, read_completion
-from opentwbench.evaluation.runner import BREAKER, NOT_THE_ENDPOINT
+from opentwbench.evaluation.runner import BREAKER, NOT_THE_ENDPOINT, Question, response_of
 from opentwbench.rag.model import RagError
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Ask:
     """One request. `ask_id` and `repeat` name it, the body's hash tells whether its reply is still the reply to it."""
 
@@ -32,10 +33,16 @@ class Ask:
     body: Mapping[str, Any]
     repeat: int = 0
 
+    @cached_property
+    def question(self) -> Question:
+        """It as the runner's request, written and hashed once. Nothing is shuffled, so it has no option order."""
+        payload = body_bytes(self.body)
+        return Question(self.ask_id, self.repeat, "", self.body, payload, hashlib.sha256(payload).hexdigest())
+
     @property
     def key(self) -> tuple[int, str, str]:
         """Its identity in a journal."""
-        return self.repeat, self.ask_id, hashlib.sha256(body_bytes(self.body)).hexdigest()
+        return self.repeat, self.ask_id, self.question.request_hash
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +71,16 @@ class Service:
     parameters: Mapping[str, Any] = field(default_factory=dict)
     """Goes into every body: temperature, max_tokens."""
     read: Callable[[bytes, str], Reply | Failure] = read_completion
+
+    @property
+    def run_id(self) -> str:
+        """What its responses name as their run."""
+        return f"rag-{self.name}"
+
+    @property
+    def protocol_id(self) -> str:
+        """What they name as the way it was asked."""
+        return self.run_id
 
     def body(self, messages: Sequence[Mapping[str, str]]) -> dict[str, Any]:
         """The body of a chat request."""
@@ -144,13 +161,13 @@ class _Round:
                 return
             self._under_way += 1
             try:
-                reply = await client.ask(ask.body)
+                reply = await client.ask(ask.body, ask.question.payload)
             except EndpointStopped as error:
                 self.stopped = self.stopped or str(error)
                 return
             finally:
                 self._under_way -= 1
-            await self._keep(_response(self.service, ask, reply))
+            await self._keep(response_of(ask.question, self.service, reply))
 
     async def _keep(self, response: Response) -> None:
         async with self._writing:
@@ -167,28 +184,4 @@ class _Round:
 
     def _characters(self, key: tuple[int, str, str]) -> int:
         """For the estimate of tokens where the endpoint reports none: three bytes of UTF-8 a Chinese character."""
-        return len(body_bytes(self.wanted[key].body)) // 3 if key in self.wanted else 0
-
-
-def _response(service: Service, ask: Ask, reply: Reply) -> Response:
-    repeat, ask_id, digest = ask.key
-    return Response(
-        run_id=f"rag-{service.name}",
-        repeat=repeat,
-        item_id=ask_id,
-        request_hash=digest,
-        protocol_id=f"rag-{service.name}",
-        model=service.model,
-        option_order="",
-        content=reply.content,
-        reasoning=reply.reasoning,
-        finish_reason=reply.finish_reason,
-        prompt_tokens=reply.prompt_tokens,
-        completion_tokens=reply.completion_tokens,
-        reasoning_tokens=reply.reasoning_tokens,
-        latency_ms=round(reply.latency_ms, 3),
-        attempts=reply.attempts,
-        error=reply.error,
-        error_detail=reply.error_detail,
-        served_model=reply.served_model,
-    )
+        return len(self.wanted[key].question.payload) // 3 if key in self.wanted else 0
