@@ -19,6 +19,7 @@ import numpy as np
 import pyarrow as pa
 
 from opentwbench.dataset.atomic import replacing
+from opentwbench.evaluation.model import Response
 from opentwbench.rag.asking import Ask, Asked, Service, ask_all
 from opentwbench.rag.chunking import Cut, chunks
 from opentwbench.rag.model import Chunk, Document, Passage, RagError
@@ -63,8 +64,7 @@ class Dense:
     def _vectors(self, asked: Asked, ask: Ask, expected: int) -> Matrix:
         reply = asked.replies.get(ask.key)
         if reply is None or reply.error:
-            why = asked.stopped or (f"{reply.error.value}: {reply.error_detail}" if reply else "no reply")
-            raise RagError(f"embeddings of {self.service.model}: {why}; the stage can be started again")
+            raise RagError(f"embeddings of {self.service.model}: {_why(asked, reply)}; the stage can be started again")
         return vectors_of(reply, expected)
 
     def _build(self, held: Sequence[Chunk], vectors: Matrix) -> None:
@@ -96,8 +96,7 @@ class Dense:
             for query, ask in zip(queries, asks, strict=True):
                 reply = asked.replies.get(ask.key)
                 if reply is None or reply.error:
-                    why = asked.stopped or (f"{reply.error.value}: {reply.error_detail}" if reply else "no reply")
-                    yield Retrieved(query.question_id, (), 0.0, f"embedding: {why}")
+                    yield Retrieved(query.question_id, (), 0.0, f"embedding: {_why(asked, reply)}")
                     continue
                 vector = vectors_of(reply, 1)[0]
                 if len(vector) != dimension:
@@ -130,6 +129,11 @@ class Dense:
 
 
 _COLUMNS = ("chunk_id", "doc_id", "start", "end", "label", "text")
+
+
+def _why(asked: Asked, reply: Response | None) -> str:
+    """Why a request has no vectors."""
+    return asked.stopped or (f"{reply.error.value}: {reply.error_detail}" if reply else "no reply")
 
 
 def _search(base: duckdb.DuckDBPyConnection, vector: Matrix, k: int) -> tuple[Passage, ...]:

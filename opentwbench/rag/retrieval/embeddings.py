@@ -28,10 +28,10 @@ Matrix = npt.NDArray[np.float32]
 def read_embeddings(body: bytes, secret: str = "") -> Reply | Failure:
     """A reply of /embeddings. The vectors become the reply's content, as JSON that `vectors_of` reads back."""
     try:
-        vectors = _vectors(json.loads(body))
+        record = json.loads(body)
+        vectors = _vectors(record)
     except (ValueError, TypeError, KeyError, RecursionError, OverflowError) as error:
         return Failure(ErrorClass.UNREADABLE, f"no embeddings: {type(error).__name__}"[:200], retry=True)
-    record = json.loads(body)
     usage = record.get("usage")
     tokens = usage.get("prompt_tokens") if isinstance(usage, dict) else None
     counted = tokens if isinstance(tokens, int) and not isinstance(tokens, bool) and 0 <= tokens < 2**53 else None
