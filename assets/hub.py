@@ -4,7 +4,7 @@ Off unless a namespace is configured (`HubResource`): the assets then record not
 push, so that one started by hand sends nothing but bytes that every blocking check passed.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import dagster as dg
 
@@ -17,6 +17,7 @@ from resources.hub_client import HubError
 from resources.hub_publishing import Outcome, Release, combined_release, subject_release
 from resources.partitions import subjects
 from resources.settings import StoreResource
+from resources.store import Store
 
 POOL = "hub"
 """The concurrency pool that bounds pushes: `dagster instance concurrency set hub 4`."""
@@ -37,16 +38,8 @@ def hub_publication(
     if not hub.is_on:
         context.log.info("the Hub is off: no namespace is configured")
         return
-    place, slug = store.open(), context.partition_key
-    try:
-        release = subject_release(place, slug)
-        outcome = hub.open().publish(place, release)
-    except (PublicationRefused, DatasetError, HubError) as refused:
-        failure = str(refused)
-    else:
-        yield dg.MaterializeResult(metadata=_metadata(outcome, release))
-        return
-    raise dg.Failure(f"{slug} is not on the Hub: {failure}", allow_retries=False)
+    slug = context.partition_key
+    yield _published(store.open(), hub, slug, lambda place: subject_release(place, slug))
 
 
 @dg.asset(
@@ -63,16 +56,22 @@ def hub_combined(
     if not hub.is_on:
         context.log.info("the Hub is off: no namespace is configured")
         return
-    place = store.open()
+    yield _published(store.open(), hub, "the combined set", lambda place: combined_release(place, hub.sample))
+
+
+def _published(
+    place: Store, hub: HubResource, what: str, release_of: Callable[[Store], Release]
+) -> dg.MaterializeResult:
+    """Push what passes the gate; a refusal of gate or hub is a failure that asking again does not mend."""
     try:
-        release = combined_release(place, hub.sample)
+        release = release_of(place)
         outcome = hub.open().publish(place, release)
     except (PublicationRefused, DatasetError, HubError) as refused:
         failure = str(refused)
     else:
-        yield dg.MaterializeResult(metadata=_metadata(outcome, release))
-        return
-    raise dg.Failure(f"the combined set is not on the Hub: {failure}", allow_retries=False)
+        return dg.MaterializeResult(metadata=_metadata(outcome, release))
+    # Outside the handler, so that the failure is shown without the trace of what it names.
+    raise dg.Failure(f"{what} is not on the Hub: {failure}", allow_retries=False)
 
 
 def _metadata(outcome: Outcome, release: Release) -> dict[str, object]:
