@@ -15,7 +15,19 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from opentwbench.apparatus.figures import BENCHMARK, MODEL, PROTOCOL, N, bar_chart, percent, places, points, share
+from opentwbench.apparatus.figures import (
+    BENCHMARK,
+    HIGH,
+    LOW,
+    MODEL,
+    PROTOCOL,
+    N,
+    bar_chart,
+    percent,
+    places,
+    points,
+    share,
+)
 from opentwbench.apparatus.result import Both, Cell, Column, MissingInput, Study, Table
 from opentwbench.apparatus.rows import CORRECT, Inputs, Row, Run, boards, names
 from opentwbench.apparatus.two_axes import RANKED_BY
@@ -230,8 +242,8 @@ _SCORES = (
     MODEL,
     Column("rank", Both("名次（前後相同）", "rank (before and after)")),
     Column("accuracy", Both("全部題目正確率", "accuracy, all items"), "%"),
-    Column("low", Both("95% 下界", "95 % low"), "%"),
-    Column("high", Both("95% 上界", "95 % high"), "%"),
+    LOW,
+    HIGH,
     Column("pruned", Both("刪題後正確率", "accuracy, pruned"), "%"),
     Column("pruned_low", Both("刪題後 95% 下界", "pruned, 95 % low"), "%"),
     Column("pruned_high", Both("刪題後 95% 上界", "pruned, 95 % high"), "%"),
@@ -251,8 +263,8 @@ _FAILURES = (
     Column("shows", Both("現形", "shows")),
     Column("responses", Both("回應數", "responses"), "responses"),
     Column("share", Both("占比", "share"), "%"),
-    Column("low", Both("95% 下界", "95 % low"), "%"),
-    Column("high", Both("95% 上界", "95 % high"), "%"),
+    LOW,
+    HIGH,
     Column("recovered", Both("其中可救回", "of these, right after retry or lenient reading"), "responses"),
     Column("recovered_share", Both("可救回比例", "recovered"), "%"),
 )

@@ -9,14 +9,12 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from statistics import NormalDist
 from typing import Any
 
 from opentwbench.apparatus.result import Both, Cell, Chart, Column
 from opentwbench.evaluation.model import Rate
+from opentwbench.statistics.intervals import Z95
 from opentwbench.statistics.paired import McNemar, mcnemar
-
-Z95 = NormalDist().inv_cdf(0.975)
 
 SIGNIFICANT = 0.05
 """Level of the tests, as the intervals are 95 %."""

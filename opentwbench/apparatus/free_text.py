@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from opentwbench.apparatus.detectors import DETECTORS, each, han, visible
-from opentwbench.apparatus.figures import MODEL, bar_chart, p_value, percent, points, share
+from opentwbench.apparatus.figures import HIGH, LOW, MODEL, bar_chart, p_value, percent, points, share
 from opentwbench.apparatus.result import Both, Cell, Column, MissingInput, Study, Table
 from opentwbench.apparatus.rows import CORRECT, Inputs, Run, shown
 from opentwbench.apparatus.two_axes import RANKED_BY
@@ -206,8 +206,8 @@ _RATES = (
     Column("replies", Both("回覆數", "replies"), "replies"),
     Column("found", Both("有失誤的回覆", "with a finding"), "replies"),
     Column("share", Both("占比", "share"), "%"),
-    Column("low", Both("95% 下界", "95 % low"), "%"),
-    Column("high", Both("95% 上界", "95 % high"), "%"),
+    LOW,
+    HIGH,
     Column("density", Both("每萬漢字", "per 10,000 Chinese characters")),
 )
 _RIGHT = (

@@ -13,7 +13,8 @@ from itertools import combinations
 from typing import Any
 
 from opentwbench.apparatus.figures import (
-    Z95,
+    HIGH,
+    LOW,
     Paired,
     paired,
     paired_cells,
@@ -29,6 +30,7 @@ from opentwbench.dataset.contract import excerpt
 from opentwbench.evaluation.scoring import rate
 from opentwbench.formosa.judge_study import Defect
 from opentwbench.formosa.panel import Decisions, decisions
+from opentwbench.statistics.intervals import Z95
 
 MAX_NAME, MAX_VERDICTS, MAX_JUDGES = 200, 500_000, 50
 """Most characters of a name, lines of a file (2,939 drafts and planted ones, under 50 judges, are fewer) and judges."""
@@ -281,15 +283,15 @@ _APPROVALS = (
     Column("drafts", Both("草稿", "drafts"), "drafts"),
     Column("approved", Both("通過", "approved"), "drafts"),
     Column("rate", Both("通過率", "approval"), "%"),
-    Column("low", Both("95% 下界", "95 % low"), "%"),
-    Column("high", Both("95% 上界", "95 % high"), "%"),
+    LOW,
+    HIGH,
 )
 _AGREEMENT = (
     Column("first", Both("評審一", "first judge")),
     Column("second", Both("評審二", "second judge")),
     Column("agreement", Both("一致率", "agreement"), "%"),
-    Column("low", Both("95% 下界", "95 % low"), "%"),
-    Column("high", Both("95% 上界", "95 % high"), "%"),
+    LOW,
+    HIGH,
     Column("kappa", Both("κ", "kappa")),
     Column("kappa_low", Both("κ 95% 下界", "kappa, 95 % low")),
     Column("kappa_high", Both("κ 95% 上界", "kappa, 95 % high")),
@@ -308,8 +310,8 @@ _DECIDES = (
     Column("unanimous", Both("一致通過", "unanimous"), "drafts"),
     Column("alone", Both("單獨否決", "stopped alone"), "drafts"),
     Column("share", Both("其餘皆通過者中的否決率", "of those that all others pass"), "%"),
-    Column("low", Both("95% 下界", "95 % low"), "%"),
-    Column("high", Both("95% 上界", "95 % high"), "%"),
+    LOW,
+    HIGH,
 )
 _CALIBRATION = (
     _JUDGE,
@@ -317,6 +319,6 @@ _CALIBRATION = (
     Column("planted", Both("植入", "planted"), "drafts"),
     Column("found", Both("抓到", "found"), "drafts"),
     Column("rate", Both("偵測率", "detection"), "%"),
-    Column("low", Both("95% 下界", "95 % low"), "%"),
-    Column("high", Both("95% 上界", "95 % high"), "%"),
+    LOW,
+    HIGH,
 )

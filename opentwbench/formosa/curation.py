@@ -20,7 +20,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from enum import StrEnum
-from statistics import NormalDist, fmean, pvariance
+from statistics import fmean, pvariance
 from types import MappingProxyType
 from typing import Any
 
@@ -29,6 +29,7 @@ from opentwbench.evaluation.model import MAX_MODEL, Graded, Outcome, Rate
 from opentwbench.evaluation.scoring import rate
 from opentwbench.evaluation.submissions import Answer
 from opentwbench.formosa.band import Band, CurationError, Cut, Difficulty, read_band, recut
+from opentwbench.statistics.intervals import Z95
 from opentwbench.statistics.ranks import Agreement, spearman
 
 LEAST_PARSED = 0.95
@@ -38,7 +39,6 @@ DISTORTION = 0.02
 """Net bias from which selection is said to distort a model's score: 2 points, when its interval excludes 0 as well.
 Ours: about the half-width of a score's own 95 % interval over 1,696 items (2.3 points at 59 %)."""
 
-_Z95 = NormalDist().inv_cdf(0.975)
 
 NAME = r"[a-z0-9][a-z0-9._-]{0,59}"
 """What an edition may be called."""
@@ -390,7 +390,7 @@ def _net(differences: Sequence[float], inside: Sequence[bool]) -> tuple[float, f
         return 0.0, 0.0
     share = len(beyond) / len(differences)
     spread = pvariance(within) / len(within) + pvariance(beyond) / len(beyond)
-    return share * (fmean(within) - fmean(beyond)), _Z95 * share * math.sqrt(spread)
+    return share * (fmean(within) - fmean(beyond)), Z95 * share * math.sqrt(spread)
 
 
 def external(

@@ -29,6 +29,10 @@ def _check_counts(successes: int, trials: int) -> None:
         raise ValueError(f"counts out of range: {successes} of {trials}")
 
 
+Z95 = NormalDist().inv_cdf(0.975)
+"""Half-width of a two-sided 95 % interval, in standard errors."""
+
+
 def wilson(successes: int, trials: int, confidence: float = 0.95) -> Interval:
     """Wilson score interval of a share.
 
