@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,15 +17,13 @@ from typing import Any
 import pytest
 from support.axe import cached
 from support.board_mart import HOSTILE, Size, fill_board, study_payload
+from support.chromium import CHROMIUM, FLAGS
 
 from opentwbench.board.audit import audit
 from opentwbench.board.site import SiteError, Written, build_site
 from opentwbench.evaluation.warehouse import write_table
 from resources.warehouse import Warehouse
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
-         "--disable-background-networking", "--disable-component-update", "--disable-sync"]  # fmt: skip
 FIRST_PAGE_BYTES = 300_000
 RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
 
@@ -57,7 +54,7 @@ def chromium() -> Iterator[Any]:
     if CHROMIUM is None:
         pytest.skip("no Chromium is installed")
     with sync_api.sync_playwright() as play:
-        running = play.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        running = play.chromium.launch(executable_path=CHROMIUM, args=list(FLAGS))
         yield running
         running.close()
 

@@ -21,6 +21,7 @@ from typing import Any
 
 import dagster as dg
 import pytest
+from support.chromium import CHROMIUM, FLAGS
 from support.exam_store import CONSTITUTION
 
 from assets.exam import subject_dataset
@@ -32,17 +33,6 @@ from orchestration.definitions import Configuration
 from resources.store import Store
 
 ROOT = Path(__file__).resolve().parents[2]
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-FLAGS = (
-    "--headless",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-)
 STARTUP_SECONDS = 120
 PATIENCE_MS = 60_000
 PICTURE_BYTES = 300_000

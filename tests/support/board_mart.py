@@ -142,10 +142,7 @@ def fill_board(raw: Path, size: Size, *, hostile: bool = False, sample: bool = T
     source = np.random.default_rng(size.seed)
     hard_exam, hard_formosa = source.normal(0, 1.2, len(exam)), source.normal(0.6, 1.1, len(formosa))
     abilities, parse_rates = source.normal(0.8, 1.3, size.models), 1 - source.beta(0.7, 12, size.models)
-    names = [
-        f"maker-{n % 7}/{FAMILIES[n % len(FAMILIES)]}-{SIZES[n % len(SIZES)]:g}B-v{n // 9 + 1}"
-        for n in range(size.models)
-    ]
+    names = [model_name(n) for n in range(size.models)]
     if hostile:
         names[: len(HOSTILE)] = HOSTILE
     for n, model in enumerate(names):
