@@ -1,7 +1,8 @@
-"""`make demo`: the whole track over the sample ministry, fetched through the loopback server.
+"""`make demo`: the whole track over the sample ministry, fetched through the loopback server, up to the public site.
 
 Everything is made here: papers typeset from items that the project wrote, a server on 127.0.0.1 that answers as the
-ministry does, a store with published folders. No network and no real paper is needed.
+ministry does, a store with published folders, runs of scripted sample models, the mart and the site that shows it. No
+network and no real paper is needed.
 
     python -m orchestration.demo FOLDER
 """
@@ -17,6 +18,8 @@ from rich.markup import escape
 from rich.table import Table
 
 from opentwbench.apparatus.studies import STUDIES
+from opentwbench.board.rendering import Links
+from opentwbench.board.site import FIRST, build_site
 from opentwbench.evaluation.mart import DATABASE, open_mart
 from orchestration.build import Build
 from orchestration.build_command import exit_status, recorded_instance, show
@@ -29,6 +32,13 @@ from resources.warehouse import warehouse_of
 from resources.warehouse_tables import Places, grade_run, ungraded_runs, write_tables
 from samples.__main__ import main as samples
 from samples.loopback import LoopbackMinistry
+
+
+LINKS = Links(
+    cards="https://huggingface.co/datasets/OpenTWBench/{dataset}",
+    report="mailto:maintainers@example.org?subject=Item%20{item}%20of%20{dataset}",
+)
+"""Where the demo's site points: to the published cards of the real data sets, and to nobody with a report."""
 
 
 def main(folder: Path, console: Console) -> int:
@@ -47,9 +57,11 @@ def main(folder: Path, console: Console) -> int:
     show(report, console)
     console.rule("3. sample models (scripted), apparatus studies, mart")
     show_models(Store(str(store)), console)
-    console.rule("4. what to open next")
+    console.rule("4. the public site")
+    show_site(Store(str(store)), folder / "site", console)
+    console.rule("5. what to open next")
     slug = next(iter(sorted(each["slug"] for each in report.in_state(PUBLISHED))), "")
-    steps = []
+    steps = [(f"{folder / 'site' / FIRST}", "the public site in a browser, sample models only; no server is needed")]
     if slug:
         published = store / "publications" / slug
         steps += [(f"{published / 'README.md'}", "a published card"), (f"{published / 'benchmark.jsonl'}", "its items")]
@@ -78,6 +90,12 @@ def show_models(store: Store, console: Console) -> None:
     swapped = house.build()
     console.print(f"{runs} runs of sample models, {len(found)} studies, {len(swapped.tables)} tables in the mart")
     show_board(house.folder, console)
+
+
+def show_site(store: Store, out: Path, console: Console) -> None:
+    """The site of the store's mart, written anew into `out`."""
+    made = build_site(warehouse_of(store).folder, out, LINKS)
+    console.print(f"{out / FIRST}: {made.pages:,} pages in two languages, {made.charts} charts", highlight=False)
 
 
 BOARD = """
