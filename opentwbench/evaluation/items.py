@@ -135,7 +135,7 @@ def _item(line: bytes, subject: str, where: str) -> AskedItem:
 
 def _text(row: Mapping[str, Any], name: str, where: str) -> str:
     value = row.get(name)
-    if not isinstance(value, str) or not value.strip() or len(value) > MAX_TEXT:
+    if not isinstance(value, str) or not value or value.isspace() or len(value) > MAX_TEXT:
         raise DatasetError(f"{where}: {name} is no text of 1 to {MAX_TEXT} characters: {excerpt(value)}")
     return value
 

@@ -156,6 +156,7 @@ class Journal:
             folder.mkdir(parents=True, exist_ok=True)
             self._lock = _lock(folder)
             self._file = self._open()
+            self._synced = self._file.tell()
         except OSError as error:
             raise JournalError(f"{self.path}: cannot be written: {error.strerror}") from None
 
@@ -179,14 +180,34 @@ class Journal:
 
         Raises JournalError when the disk is full or gone. What was half-written then is taken away again.
         """
-        end = self._file.tell()
-        try:
+        self.put(responses)
+        self.sync()
+
+    def put(self, responses: Iterable[Response]) -> None:
+        """Add responses that count only after `sync`. Raises JournalError as `append_all` does.
+
+        Two steps, because a sync waits for the disk and belongs on another thread, and the rest does not: a thread that
+        encodes and writes beside a busy event loop waits milliseconds for Python's lock at every call.
+        """
+        with self._all_or_nothing():
             _write_whole(self._file, b"".join(encode_response(response) for response in responses))
+
+    def sync(self) -> None:
+        """Return when everything that was put is on the disk; raises JournalError when it cannot get there."""
+        with self._all_or_nothing():
+            end = self._file.tell()
             os.fsync(self._file.fileno())
+            self._synced = end
+
+    @contextlib.contextmanager
+    def _all_or_nothing(self) -> Iterator[None]:
+        """A failure of the disk takes away what was put since the last sync."""
+        try:
+            yield
         except OSError as error:
             with contextlib.suppress(OSError):
-                self._file.truncate(end)
-                self._file.seek(end)
+                self._file.truncate(self._synced)
+                self._file.seek(self._synced)
             raise JournalError(f"{self.path}: cannot be written: {error.strerror}; the run can be resumed") from None
 
     def _open(self) -> BinaryIO:

@@ -215,7 +215,7 @@ def response_of(question: Question, asker: Asker, reply: Reply) -> Response:
 
 
 class _Writer:
-    """Journals responses in groups, off the event loop: a sync takes milliseconds, in which replies keep coming in."""
+    """Journals responses in groups; the sync is off the event loop, since replies keep coming in while it waits."""
 
     def __init__(self, journal: Journal) -> None:
         self.written = 0
@@ -240,9 +240,9 @@ class _Writer:
         await asyncio.gather(self._task, return_exceptions=True)
         self._thread.shutdown()
 
-    def _append(self, group: list[Response]) -> None:
-        self._journal.append_all(group)
-        self.written += len(group)  # here, because a run that is given up no longer waits for its last group
+    def _sync(self, responses: int) -> None:
+        self._journal.sync()
+        self.written += responses  # here, because a run that is given up no longer waits for its last group
 
     async def _work(self) -> None:
         loop = asyncio.get_running_loop()
@@ -251,7 +251,8 @@ class _Writer:
             self._some.clear()
             group, self._waiting = self._waiting, []
             try:
-                await loop.run_in_executor(self._thread, self._append, [each for each, _ in group])
+                self._journal.put(each for each, _ in group)
+                await loop.run_in_executor(self._thread, self._sync, len(group))
             except JournalError as error:
                 for _, written in group:
                     if not written.done():

@@ -258,21 +258,22 @@ def test_two_runners_never_share_a_folder(endpoint: ModelEndpoint, tmp_path: Pat
     assert endpoint.stats()["requests"] == 0
 
 
+@pytest.mark.parametrize("step", ["put", "sync"])
 def test_a_full_disk_ends_the_run_in_words(
-    endpoint: ModelEndpoint, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    step: str, endpoint: ModelEndpoint, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real, calls = Journal.append_all, []
+    real, calls = getattr(Journal, step), []
 
-    def failing(self: Journal, responses: object) -> None:
+    def failing(self: Journal, *responses: object) -> None:
         calls.append(1)
         if len(calls) > 2:
             raise JournalError("responses.jsonl: cannot be written: No space left on device")
-        real(self, responses)  # type: ignore[arg-type]
+        real(self, *responses)
 
-    monkeypatch.setattr(Journal, "append_all", failing)
+    monkeypatch.setattr(Journal, step, failing)
     with pytest.raises(JournalError, match="No space left"):
         make_run(made_set(tmp_path, 200), tmp_path / "run", endpoint.base_url)
-    monkeypatch.setattr(Journal, "append_all", real)
+    monkeypatch.setattr(Journal, step, real)
     assert make_run(made_set(tmp_path, 200), tmp_path / "run", endpoint.base_url).complete
 
 
