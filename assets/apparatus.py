@@ -7,7 +7,7 @@ import hashlib
 
 import dagster as dg
 
-from opentwbench.apparatus.result import Study, Table, payload
+from opentwbench.apparatus.result import Study, Table, payload, spoken
 from opentwbench.apparatus.studies import STUDIES, conduct
 from opentwbench.evaluation.warehouse import write_table
 from opentwbench.exam.tables import table
@@ -47,7 +47,8 @@ def _metadata(study: Study) -> dict[str, dg.MetadataValue | str | int]:
 
 def _markdown(found: Table) -> str:
     header = [f"{column.label.zh} {column.label.en}" for column in found.columns]
-    return f"{found.name.zh} · {found.name.en}\n\n{table(header, found.rows)}"
+    rows = [[spoken(cell, "en") if isinstance(cell, str) else cell for cell in row] for row in found.rows]
+    return f"{found.name.zh} · {found.name.en}\n\n{table(header, rows)}"
 
 
 def _version(text: str) -> dg.DataVersion:

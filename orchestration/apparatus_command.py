@@ -15,7 +15,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from opentwbench.apparatus.result import Study, StudyError, to_json
+from opentwbench.apparatus.result import Study, StudyError, spoken, to_json
 from opentwbench.apparatus.studies import STUDIES
 from opentwbench.dataset.contract import excerpt
 from opentwbench.dataset.model import DatasetError
@@ -132,7 +132,7 @@ def _print(study: Study) -> None:
 
 
 def _shown(cell: object) -> str:
-    return "" if cell is None else excerpt(cell) if isinstance(cell, str) else f"{cell:,}"
+    return "" if cell is None else excerpt(spoken(cell, "en")) if isinstance(cell, str) else f"{cell:,}"
 
 
 def _stop(status: int, message: str) -> NoReturn:

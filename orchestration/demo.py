@@ -33,7 +33,6 @@ from resources.warehouse_tables import Places, grade_run, ungraded_runs, write_t
 from samples.__main__ import main as samples
 from samples.loopback import LoopbackMinistry
 
-
 LINKS = Links(
     cards="https://huggingface.co/datasets/OpenTWBench/{dataset}",
     report="mailto:maintainers@example.org?subject=Item%20{item}%20of%20{dataset}",

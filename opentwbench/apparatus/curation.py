@@ -23,6 +23,7 @@ from opentwbench.apparatus.figures import (
     PROTOCOL,
     N,
     bar_chart,
+    board_name,
     percent,
     places,
     points,
@@ -45,7 +46,7 @@ METHOD_TEXT = Both(
     "Only items to which every model of a board replied. Pruning the items that all solve changes the level, never the "
     "order and no paired test (discordant items are not pruned). A failure is loud when the endpoint reports it and it "
     "can be asked again, silent when a reply came that is unread, cut, empty, declined, or read in two ways. Shares "
-    "carry 95 % Wilson intervals. n counts responses.",
+    "carry 95% Wilson intervals. n counts responses.",
 )
 
 
@@ -180,8 +181,8 @@ def study(inputs: Inputs) -> Study:
             bar_chart(
                 Both("失敗的種類", "Failures by kind"),
                 [{"name": f"{row[0]}", "value": row[2], "series": row[1]} for row in failures],
-                "回應 responses",
-                "現形 shows",
+                Both("回應數", "responses"),
+                Both("現形", "shows"),
             ),
         ),
     )
@@ -210,8 +211,8 @@ def _failure_row(kind: Failure, counted: Tally) -> tuple[Cell, ...]:
     recovered = counted.recovered[kind]
     rates = percent(rate(hits, counted.responses))
     words = _WORDS[kind]
-    shows = "有聲 loud" if kind in LOUD else "無聲 silent"
-    return f"{words.zh} {words.en}", shows, hits, *rates, recovered, share(recovered / hits) if hits else None
+    shows = (Both("有聲", "loud") if kind in LOUD else Both("無聲", "silent")).in_one()
+    return words.in_one(), shows, hits, *rates, recovered, share(recovered / hits) if hits else None
 
 
 def _finding(pruned: dict[tuple[str, str], Pruned], scores: Sequence[tuple[Cell, ...]], counted: Tally) -> Both:
@@ -221,16 +222,17 @@ def _finding(pruned: dict[tuple[str, str], Pruned], scores: Sequence[tuple[Cell,
     silent = counted.failed.total() - loud
     saved = counted.recovered[Failure.RETRIED]
     found_again = sum(counted.recovered[kind] for kind in Failure if kind not in LOUD)
-    after = "（無剩餘題目）" if top[7] is None else f"{top[7]}%"
-    after_en = "nothing is left" if top[7] is None else f"{top[7]} %"
+    after = "無（沒有剩餘題目）" if top[7] is None else f"{top[7]:.1f}%"
+    after_en = "undefined (nothing is left)" if top[7] is None else f"{top[7]:.1f}%"
+    name = board_name(*board)
     return Both(
-        f"{board[0]}／{board[1]}：{found.items:,} 題中 {found.solved:,} 題全對；刪去後榜首由 {top[4]}% 變為 {after}，"
+        f"{name.zh}：{found.items:,} 題中 {found.solved:,} 題全對；刪去後榜首由 {top[4]:.1f}% 變為 {after}，"
         "名次不變。"
         f"{counted.responses:,} 則回應中有聲失敗 {loud:,}（重試後答對 {saved:,}），無聲失敗 {silent:,}"
         f"（寬鬆讀法會判對 {found_again:,}）。",
-        f"{board[0]}, {board[1]}: all models solve {found.solved:,} of {found.items:,} items; without them the top "
+        f"{name.en}: all models solve {found.solved:,} of {found.items:,} items; without them the top "
         "score "
-        f"of {top[4]} % becomes {after_en}, and no rank changes. Of {counted.responses:,} responses {loud:,} failed "
+        f"of {top[4]:.1f}% becomes {after_en}, and no rank changes. Of {counted.responses:,} responses {loud:,} failed "
         f"loudly ({saved:,} right after a retry) and {silent:,} silently ({found_again:,} right for the lenient "
         "reader).",
     )
@@ -245,8 +247,8 @@ _SCORES = (
     LOW,
     HIGH,
     Column("pruned", Both("刪題後正確率", "accuracy, pruned"), "%"),
-    Column("pruned_low", Both("刪題後 95% 下界", "pruned, 95 % low"), "%"),
-    Column("pruned_high", Both("刪題後 95% 上界", "pruned, 95 % high"), "%"),
+    Column("pruned_low", Both("刪題後 95% 下界", "pruned, 95% low"), "%"),
+    Column("pruned_high", Both("刪題後 95% 上界", "pruned, 95% high"), "%"),
     Column("points", Both("變化", "change"), "points"),
 )
 _ITEMS = (

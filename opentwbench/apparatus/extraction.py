@@ -26,6 +26,7 @@ from opentwbench.apparatus.figures import (
     SIGNIFICANT,
     N,
     Paired,
+    board_name,
     paired_cells,
     paired_columns,
     percent,
@@ -43,6 +44,14 @@ from opentwbench.statistics.ranks import spearman
 METHODS = ("twinkle-pattern", "lenient", "strict", "tolerant-box")
 """Pattern, lenient, strict, tolerant: the readers that boards in the field rank by."""
 
+READERS = {
+    "twinkle-pattern": Both("樣式比對", "pattern"),
+    "lenient": Both("寬鬆", "lenient"),
+    "strict": Both("嚴格", "strict"),
+    "tolerant-box": Both("寬容方框", "tolerant"),
+}
+"""What the readers are called in a chart."""
+
 TITLE = Both("答案擷取法", "Answer extraction")
 QUESTION = Both(
     "同一批回覆，換一種讀法，分數與名次會變多少？",
@@ -52,7 +61,7 @@ METHOD_TEXT = Both(
     "題目、模型與回覆固定，只換擷取法（pattern、lenient、strict、tolerant）。正確率附 95% Wilson 區間；"
     "每兩種讀法以 McNemar 精確檢定逐題比較；名次比較用 Spearman ρ。n 為（模型，題目）回覆數，只計第一次重複。",
     "Items, models and replies are fixed; only the reader changes (pattern, lenient, strict, tolerant). Accuracies "
-    "carry 95 % Wilson intervals; every two readers are compared item by item with McNemar's exact test, rankings with "
+    "carry 95% Wilson intervals; every two readers are compared item by item with McNemar's exact test, rankings with "
     "Spearman's rho. n counts replies (model and item), first repeat only.",
 )
 
@@ -103,7 +112,7 @@ class Moves:
     largest: int
     """The most places that one model moves."""
     significant: int
-    """Models whose two scores differ by McNemar's exact test at 5 %."""
+    """Models whose two scores differ by McNemar's exact test at 5%."""
     rho: float | None
 
 
@@ -151,10 +160,11 @@ def study(inputs: Inputs) -> Study:
         QUESTION,
         METHOD_TEXT,
         Both(
-            f"{total:,} 則回覆、{len(found)} 個榜。換讀法後，{pairs:,} 個（模型，讀法對）中有 {moved:,} 個名次改變；"
+            f"{total:,} 則回覆、{len(found)} 個榜。模型在兩種讀法間的 {pairs:,} 次比較中，有 {moved:,} 次名次改變；"
             f"單一模型在四種讀法間最多相差 {widest:.1f} 個百分點。",
-            f"{total:,} replies on {len(found)} boards. Changing the reader moves {moved:,} of {pairs:,} (model, pair "
-            f"of readers) to another place; the four readers differ by up to {widest:.1f} points on one model.",
+            f"{total:,} replies on {len(found)} boards. Another reader changes the rank in {moved:,} of {pairs:,} "
+            f"comparisons (a model under two readers); the four readers differ by up to {widest:.1f} points on one "
+            "model.",
         ),
         total,
         inputs.label(inputs.runs),
@@ -216,8 +226,9 @@ def _widest(scores: Sequence[tuple[Cell, ...]]) -> float:
 
 def _chart(benchmark: str, protocol: str, rows: Sequence[tuple[Cell, ...]]) -> Chart:
     marks = [
-        {"name": name, "series": method, "value": value, "low": low, "high": high}
+        {"name": name, "series": READERS[str(method)].in_one(), "value": value, "low": low, "high": high}
         for name, method, _, value, low, high, *_ in rows
     ]
-    title = Both(f"{benchmark}／{protocol}：四種讀法", f"{benchmark}, {protocol}: four readers")
-    return range_chart(title, marks, "正確率 accuracy (%)", "讀法 reader")
+    name = board_name(benchmark, protocol)
+    title = Both(f"{name.zh}：四種讀法", f"{name.en}: four readers")
+    return range_chart(title, marks, Both("正確率 (%)", "accuracy (%)"), Both("讀法", "reader"))

@@ -11,13 +11,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from opentwbench.apparatus.result import Both, Cell, Chart, Column
+from opentwbench.apparatus.result import NOTHING, Both, Cell, Chart, Column
 from opentwbench.evaluation.model import Rate
+from opentwbench.evaluation.protocols import BOX
 from opentwbench.statistics.intervals import Z95
 from opentwbench.statistics.paired import McNemar, mcnemar
 
 SIGNIFICANT = 0.05
-"""Level of the tests, as the intervals are 95 %."""
+"""Level of the tests, as the intervals are 95%."""
 
 MAX_MARKS = 240
 """Most marks of one chart: beyond, it is a smear, and its title says that there are more. The table holds every row."""
@@ -43,7 +44,7 @@ class Paired:
 
     @property
     def interval(self) -> tuple[float | None, float | None]:
-        """95 % interval of `points`: the adjusted Wald interval for paired proportions.
+        """95% interval of `points`: the adjusted Wald interval for paired proportions.
 
         Source: D. G. Bonett, R. M. Price, "Adjusted Wald confidence interval for a difference of binomial proportions
         based on paired data", Journal of Educational and Behavioral Statistics 37 (2012), equation 4: one discordant
@@ -67,7 +68,7 @@ def paired(first: Mapping[str, bool], second: Mapping[str, bool]) -> Paired:
 
 
 def rho_interval(rho: float | None, n: int) -> tuple[float | None, float | None]:
-    """95 % interval of Spearman's rho over n pairs; None, None for fewer than four pairs, no rho, and a rho of 1
+    """95% interval of Spearman's rho over n pairs; None, None for fewer than four pairs, no rho, and a rho of 1
     or -1, whose z is infinite: a perfect order of five models is no certainty.
 
     Fisher's z with the variance (1 + rho^2 / 2) / (n - 3). Source: D. G. Bonett, T. A. Wright, "Sample size
@@ -109,6 +110,33 @@ def p_value(value: float) -> float:
     return float(f"{value:.4g}")
 
 
+# -- words ------------------------------------------------------------------------------------------------------------
+
+BENCHMARKS: Mapping[str, Both] = {
+    "exam": Both("國家考試（全部）", "National examinations (all items)"),
+    "exam_sample": Both("國家考試", "National examinations"),
+    "formosa": Both("認識臺灣", "Everyday Taiwan"),
+    "rag": Both("檢索問答", "Retrieval"),
+}
+"""What benchmarks are called in texts and charts; one that is not known as it is."""
+
+
+def benchmark_name(benchmark: str) -> Both:
+    """The name of a benchmark in both languages."""
+    return BENCHMARKS.get(benchmark, Both(benchmark, benchmark))
+
+
+def board_name(benchmark: str, protocol: str) -> Both:
+    """The name of a board: its benchmark, and its protocol where that is not the usual one."""
+    name = benchmark_name(benchmark)
+    return name if protocol == BOX.name else Both(f"{name.zh}（{protocol}）", f"{name.en}, {protocol}")
+
+
+def signed(value: float, digits: int = 1) -> str:
+    """A difference in a sentence: its sign always, the true minus."""
+    return f"{value:+.{digits}f}".replace("-", "\u2212")
+
+
 # -- columns ----------------------------------------------------------------------------------------------------------
 
 BENCHMARK = Column("benchmark", Both("評測集", "benchmark"))
@@ -117,17 +145,17 @@ MODEL = Column("model", Both("模型", "model"))
 METHOD = Column("method", Both("擷取法", "extraction"))
 N = Column("n", Both("題數", "items"), "items")
 ACCURACY = Column("accuracy", Both("正確率", "accuracy"), "%")
-LOW = Column("low", Both("95% 下界", "95 % low"), "%")
-HIGH = Column("high", Both("95% 上界", "95 % high"), "%")
+LOW = Column("low", Both("95% 下界", "95% low"), "%")
+HIGH = Column("high", Both("95% 上界", "95% high"), "%")
 PARSED = Column("parsed", Both("可擷取率", "parse rate"), "%")
 RANK = Column("rank", Both("名次", "rank"))
 POINTS = Column("points", Both("差距", "difference"), "points")
-POINTS_LOW = Column("points_low", Both("差距 95% 下界", "difference, 95 % low"), "points")
-POINTS_HIGH = Column("points_high", Both("差距 95% 上界", "difference, 95 % high"), "points")
+POINTS_LOW = Column("points_low", Both("差距 95% 下界", "difference, 95% low"), "points")
+POINTS_HIGH = Column("points_high", Both("差距 95% 上界", "difference, 95% high"), "points")
 EXACT_P = Column("exact_p", Both("McNemar 精確檢定 p", "McNemar, exact p"))
 RHO = Column("rho", Both("Spearman ρ", "Spearman's rho"))
-RHO_LOW = Column("rho_low", Both("ρ 95% 下界", "rho, 95 % low"))
-RHO_HIGH = Column("rho_high", Both("ρ 95% 上界", "rho, 95 % high"))
+RHO_LOW = Column("rho_low", Both("ρ 95% 下界", "rho, 95% low"))
+RHO_HIGH = Column("rho_high", Both("ρ 95% 上界", "rho, 95% high"))
 
 
 def paired_columns(first: Both, second: Both) -> tuple[Column, ...]:
@@ -147,16 +175,19 @@ def paired_cells(pair: Paired) -> tuple[Cell, ...]:
 # -- charts -----------------------------------------------------------------------------------------------------------
 
 
-def range_chart(title: Both, rows: Sequence[Mapping[str, Cell]], axis: str, series: str = "") -> Chart:
-    """Points with their intervals: rows hold `name`, `value`, `low`, `high` and, with `series`, a `series` each."""
+def range_chart(title: Both, rows: Sequence[Mapping[str, Cell]], axis: Both, series: Both = NOTHING) -> Chart:
+    """Points with their intervals: rows hold `name`, `value`, `low`, `high` and, with `series`, a `series` each.
+
+    Texts in both languages are `Both.in_one`, as everywhere in a chart.
+    """
     values = [dict(row) for row in rows[:MAX_MARKS]]
     y: dict[str, Any] = {"field": "name", "type": "nominal", "title": None, "sort": None, "axis": {"labelLimit": 420}}
     colour = _colour(series)
-    offset = {"yOffset": {"field": "series", "type": "nominal"}} if series else {}
-    bounds = {"field": "low", "type": "quantitative", "title": axis, "scale": {"zero": False}}
+    offset = {"yOffset": {"field": "series", "type": "nominal"}} if series.en else {}
+    bounds = {"field": "low", "type": "quantitative", "title": axis.in_one(), "scale": {"zero": False}}
     spec = {
         "width": 520,
-        "height": {"step": 9, "for": "offset"} if series else {"step": 18},
+        "height": {"step": 9, "for": "offset"} if series.en else {"step": 20},
         "data": {"values": values},
         "layer": [
             {
@@ -178,16 +209,18 @@ def _bounded(title: Both, marks: int) -> Both:
     return Both(f"{title.zh}（前 {MAX_MARKS} 筆，共 {marks:,} 筆）", f"{title.en} (the first {MAX_MARKS} of {marks:,})")
 
 
-def _colour(series: str) -> dict[str, Any]:
+def _colour(series: Both) -> dict[str, Any]:
+    if not series.en:
+        return {}
     legend = {"labelLimit": 360}
-    return {"color": {"field": "series", "type": "nominal", "title": series, "legend": legend}} if series else {}
+    return {"color": {"field": "series", "type": "nominal", "title": series.in_one(), "legend": legend}}
 
 
 def _ticks(rows: Sequence[Mapping[str, Cell]]) -> dict[str, Any]:
     return {"axis": {"tickMinStep": 1}} if all(isinstance(row["value"], int) for row in rows) else {}
 
 
-def bar_chart(title: Both, rows: Sequence[Mapping[str, Cell]], axis: str, series: str = "") -> Chart:
+def bar_chart(title: Both, rows: Sequence[Mapping[str, Cell]], axis: Both, series: Both = NOTHING) -> Chart:
     """Bars: rows hold `name`, `value` and, with `series`, a `series` each (stacked)."""
     colour = _colour(series)
     spec = {
@@ -197,14 +230,14 @@ def bar_chart(title: Both, rows: Sequence[Mapping[str, Cell]], axis: str, series
         "encoding": {
             "y": {"field": "name", "type": "nominal", "title": None, "sort": None, "axis": {"labelLimit": 420}},
             # Counts have no tick between two of them.
-            "x": {"field": "value", "type": "quantitative", "title": axis, **_ticks(rows)},
+            "x": {"field": "value", "type": "quantitative", "title": axis.in_one(), **_ticks(rows)},
             **colour,
         },
     }
     return Chart(_bounded(title, len(rows)), spec)
 
 
-def scatter(title: Both, rows: Sequence[Mapping[str, Cell]], x: str, y: str, series: str = "") -> Chart:
+def scatter(title: Both, rows: Sequence[Mapping[str, Cell]], x: Both, y: Both, series: Both = NOTHING) -> Chart:
     """Points by two scores: rows hold `name`, `x`, `y` and, with `series`, a `series` each."""
     colour = _colour(series)
     spec = {
@@ -213,8 +246,8 @@ def scatter(title: Both, rows: Sequence[Mapping[str, Cell]], x: str, y: str, ser
         "data": {"values": [dict(row) for row in rows[:MAX_MARKS]]},
         "mark": {"type": "point", "filled": True, "size": 60},
         "encoding": {
-            "x": {"field": "x", "type": "quantitative", "title": x, "scale": {"zero": False}},
-            "y": {"field": "y", "type": "quantitative", "title": y, "scale": {"zero": False}},
+            "x": {"field": "x", "type": "quantitative", "title": x.in_one(), "scale": {"zero": False}},
+            "y": {"field": "y", "type": "quantitative", "title": y.in_one(), "scale": {"zero": False}},
             "tooltip": {"field": "name", "type": "nominal"},
             **colour,
         },

@@ -31,7 +31,7 @@ METHOD_TEXT = Both(
     "同一模型在不同評測集遇到同一題時，以 McNemar 精確檢定比較該失誤是否出現。n 為回覆數。",
     "The visible text of every reply (after the last </think>) is read by four detectors, each tested on planted "
     "positives and native negatives (counts in the documentation). A rate is the share of replies with at least one "
-    "finding, with a 95 % Wilson interval; Simplified characters are also counted per 10,000 Chinese ones. A model's "
+    "finding, with a 95% Wilson interval; Simplified characters are also counted per 10,000 Chinese ones. A model's "
     "runs are pooled, first repeat only; where it met one item in two benchmarks, McNemar's exact test asks whether "
     "the "
     "failure comes and goes. n counts replies.",
@@ -139,15 +139,15 @@ def study(inputs: Inputs) -> Study:
                     for model, counts in found.items()
                     for kind in DETECTORS
                 ],
-                "回覆占比 share of replies (%)",
-                "失誤 failure",
+                Both("占回覆的比例 (%)", "share of replies (%)"),
+                Both("失誤", "failure"),
             ),
         ),
     )
 
 
 def _both(kind: str) -> str:
-    return f"{LABELS[kind].zh} {LABELS[kind].en}"
+    return LABELS[kind].in_one()
 
 
 def _row(kind: str, counts: Counts) -> tuple[Cell, ...]:
@@ -214,12 +214,12 @@ _RIGHT = (
     _KIND,
     Column("having", Both("有失誤的回覆", "with a finding"), "replies"),
     Column("right", Both("有失誤者答對", "right, with"), "%"),
-    Column("right_low", Both("95% 下界", "95 % low"), "%"),
-    Column("right_high", Both("95% 上界", "95 % high"), "%"),
+    Column("right_low", Both("95% 下界", "95% low"), "%"),
+    Column("right_high", Both("95% 上界", "95% high"), "%"),
     Column("others", Both("無失誤的回覆", "without"), "replies"),
     Column("others_right", Both("無失誤者答對", "right, without"), "%"),
-    Column("others_low", Both("95% 下界", "95 % low"), "%"),
-    Column("others_high", Both("95% 上界", "95 % high"), "%"),
+    Column("others_low", Both("95% 下界", "95% low"), "%"),
+    Column("others_high", Both("95% 上界", "95% high"), "%"),
 )
 _AGAIN = (
     MODEL,

@@ -17,6 +17,7 @@ from opentwbench.apparatus.figures import (
     PROTOCOL,
     Paired,
     bar_chart,
+    board_name,
     paired_cells,
     paired_columns,
     percent,
@@ -30,8 +31,8 @@ from opentwbench.evaluation.scoring import rate
 from opentwbench.formosa.band import Band, Cut, Difficulty, recut
 
 LOW, HIGH = 0.40, 0.80
-"""The band that the study states: between them a score tells models apart. 80 % is where the board's own comparison
-takes the top of the field to begin (study 7); 40 % leaves the guessing floor of 25 % and what is near it below."""
+"""The band that the study states: between them a score tells models apart. 80% is where the board's own comparison
+takes the top of the field to begin (study 7); 40% leaves the guessing floor of 25% and what is near it below."""
 
 TITLE = Both("半衰期", "Half-life")
 QUESTION = Both(
@@ -43,7 +44,7 @@ METHOD_TEXT = Both(
     f"有發布日期的模型依半年分組，統計分數在 {LOW:.0%}–{HIGH:.0%} 範圍內、以上、以下的比例（附 95% Wilson 區間）；"
     "半衰期為首個半數以上模型高於範圍的時期。另將有日期的模型依發布先後分為兩半，分別作為舊池與新池："
     "帶內題目為池中至少一個模型答錯者，兩次切帶逐題以 McNemar 精確檢定比較。n 為有日期的模型數。",
-    f"Dated models are grouped by half-year; shares inside, above and below {LOW:.0%} to {HIGH:.0%} carry 95 % Wilson "
+    f"Dated models are grouped by half-year; shares inside, above and below {LOW:.0%} to {HIGH:.0%} carry 95% Wilson "
     "intervals, and the half-life is the first period in which at least half lie above. The dated models are also cut "
     "into an older and a newer half as pools: an item is in the band when at least one model of the pool has it wrong, "
     "and the two cuts are compared item by item with McNemar's exact test. n counts dated models.",
@@ -52,6 +53,7 @@ METHOD_TEXT = Both(
 _DATE = re.compile(r"(\d{4})-(\d{2})(?:-\d{2})?")
 
 INSIDE, ABOVE, BELOW = "inside", "above", "below"
+STANDINGS = {INSIDE: Both("範圍內", "inside"), ABOVE: Both("以上", "above"), BELOW: Both("以下", "below")}
 
 
 def period(released: object) -> str | None:
@@ -159,7 +161,7 @@ def study(inputs: Inputs) -> Study:
     periods = [row for board, dated in found.items() for row in _periods(board, dated)]
     survived = [row for board, dated in found.items() if (row := _survived(board, dated)) is not None]
     models = [
-        (*board, each.name, each.released, share(each.score), standing(each.score))
+        (*board, each.name, each.released, share(each.score), STANDINGS[standing(each.score)].in_one())
         for board, dated in found.items()
         for each in sorted(dated, key=lambda each: (each.released, each.name))
     ]
@@ -204,15 +206,14 @@ def _survived(board: tuple[str, str], dated: Sequence[Dated]) -> tuple[Cell, ...
 def _finding(found: Mapping[tuple[str, str], Sequence[Dated]], survived: Sequence[tuple[Cell, ...]], n: int) -> Both:
     zh, en = [], []
     for (benchmark, protocol), dated in found.items():
-        when = half_life(dated)
-        zh.append(f"{benchmark}／{protocol} 半衰期{f'：{when}' if when else '尚未到達'}")
-        en.append(f"{benchmark}, {protocol}: {f'half-life reached in {when}' if when else 'half-life not reached'}")
+        when, name = half_life(dated), board_name(benchmark, protocol)
+        zh.append(f"{name.zh}半衰期{f'：{when}' if when else '尚未到達'}")
+        en.append(f"{name.en}: {f'half-life reached in {when}' if when else 'half-life not reached'}")
     for row in survived:
         if row[5] is not None:
-            zh.append(f"{row[0]}／{row[1]} 舊帶 {row[3]} 題中 {row[4]} 題（{row[5]}%）仍在新帶")
-            en.append(
-                f"{row[0]}, {row[1]}: {row[4]} of {row[3]} items of the older band ({row[5]} %) stay in the newer"
-            )
+            name = board_name(str(row[0]), str(row[1]))
+            zh.append(f"{name.zh}舊帶 {row[3]:,} 題中 {row[4]:,} 題（{row[5]:.1f}%）仍在新帶")
+            en.append(f"{name.en}: {row[4]:,} of {row[3]:,} items of the older band ({row[5]:.1f}%) stay in the newer")
     return Both(f"{n} 個有日期的模型。" + "；".join(zh) + "。", f"{n} dated models. " + "; ".join(en) + ".")
 
 
@@ -220,17 +221,17 @@ def _chart(board: tuple[str, str], dated: Sequence[Dated]) -> Chart:
     by_period: defaultdict[str, Counter[str]] = defaultdict(Counter)
     for each in dated:
         by_period[each.period][standing(each.score)] += 1
-    words = {INSIDE: "範圍內 inside", ABOVE: "以上 above", BELOW: "以下 below"}
     marks: list[dict[str, Cell]] = [
-        {"name": name, "value": by_period[name][where], "series": words[where]}
+        {"name": name, "value": by_period[name][where], "series": STANDINGS[where].in_one()}
         for name in sorted(by_period)
         for where in (BELOW, INSIDE, ABOVE)
     ]
-    title = Both(f"{board[0]}／{board[1]}：各時期的模型", f"{board[0]}, {board[1]}: models by period")
-    return bar_chart(title, marks, "模型數 models", "相對於範圍 against the band")
+    called = board_name(*board)
+    title = Both(f"{called.zh}：各時期的模型", f"{called.en}: models by period")
+    return bar_chart(title, marks, Both("模型數", "models"), Both("相對於範圍", "against the band"))
 
 
-_ENDS = (("", "", ""), ("_low", " 95% 下界", ", 95 % low"), ("_high", " 95% 上界", ", 95 % high"))
+_ENDS = (("", "", ""), ("_low", " 95% 下界", ", 95% low"), ("_high", " 95% 上界", ", 95% high"))
 _PERIODS = (
     BENCHMARK,
     PROTOCOL,
@@ -249,8 +250,8 @@ _SURVIVED = (
     Column("before", Both("舊帶題數", "items in the older band"), "items"),
     Column("still", Both("仍在新帶", "still in the newer"), "items"),
     Column("survival", Both("存留率", "survival"), "%"),
-    Column("low", Both("95% 下界", "95 % low"), "%"),
-    Column("high", Both("95% 上界", "95 % high"), "%"),
+    Column("low", Both("95% 下界", "95% low"), "%"),
+    Column("high", Both("95% 上界", "95% high"), "%"),
     Column("unmeasured", Both("未全部測過", "not measured by all"), "items"),
     *(
         replace(each, label=Both(each.label.zh.replace("答對", ""), each.label.en.replace("right only", "only in")))

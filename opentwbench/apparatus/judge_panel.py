@@ -47,8 +47,8 @@ METHOD_TEXT = Both(
     "評審固定看同一批草稿。通過率只計未植入缺陷者，附 95% Wilson 區間；兩兩一致率附 κ 與其 95% 區間，並以 McNemar "
     "精確檢定比較"
     "通過與否；「說了算」指其餘評審全部通過、僅此一位否決的草稿。校準為三類植入缺陷的偵測率。n 為未植入草稿的裁決數。",
-    "All judges see the same drafts. Approval rates count drafts without a planted defect and carry 95 % Wilson "
-    "intervals; pairwise agreement is raw and as kappa with its 95 % interval, and McNemar's exact test compares "
+    "All judges see the same drafts. Approval rates count drafts without a planted defect and carry 95% Wilson "
+    "intervals; pairwise agreement is raw and as kappa with its 95% interval, and McNemar's exact test compares "
     "approvals; a judge decides a draft alone when every other judge approves and it does not. Calibration is the "
     "detection rate of three planted classes. n counts verdicts on drafts without a planted defect.",
 )
@@ -143,7 +143,7 @@ class Agreement:
 
     @property
     def kappa_interval(self) -> tuple[float | None, float | None]:
-        """95 % interval of kappa with Cohen's standard error (1960, equation 7), within -1..1."""
+        """95% interval of kappa with Cohen's standard error (1960, equation 7), within -1..1."""
         kappa, chance = self.kappa, self._chance
         if kappa is None or chance is None:
             return None, None
@@ -190,7 +190,7 @@ def study(inputs: Inputs) -> Study:
         (judge, len(of), sum(of.values()), *percent(rate(sum(of.values()), len(of)))) for judge, of in native.items()
     ]
     calibration = [
-        (judge, f"{_WORDS[kind].zh} {_WORDS[kind].en}", len(of), sum(of), *percent(rate(sum(of), len(of))))
+        (judge, _WORDS[kind].in_one(), len(of), sum(of), *percent(rate(sum(of), len(of))))
         for (judge, kind), of in sorted(planted.items())
     ]
     return Study(
@@ -217,8 +217,8 @@ def study(inputs: Inputs) -> Study:
                     for judge, kind, _, _, value, low, high in calibration
                 ]
                 or [{"name": a[0], "series": "", "value": a[3], "low": a[4], "high": a[5]} for a in approvals],
-                "偵測率 detection (%)" if calibration else "通過率 approval (%)",
-                "缺陷 defect",
+                Both("偵測率 (%)", "detection (%)") if calibration else Both("通過率 (%)", "approval (%)"),
+                Both("缺陷", "defect"),
             ),
         ),
     )
@@ -293,8 +293,8 @@ _AGREEMENT = (
     LOW,
     HIGH,
     Column("kappa", Both("κ", "kappa")),
-    Column("kappa_low", Both("κ 95% 下界", "kappa, 95 % low")),
-    Column("kappa_high", Both("κ 95% 上界", "kappa, 95 % high")),
+    Column("kappa_low", Both("κ 95% 下界", "kappa, 95% low")),
+    Column("kappa_high", Both("κ 95% 上界", "kappa, 95% high")),
     *(
         Column(
             each.name,

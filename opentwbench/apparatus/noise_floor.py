@@ -22,6 +22,7 @@ from opentwbench.apparatus.figures import (
     PROTOCOL,
     SIGNIFICANT,
     Paired,
+    board_name,
     paired,
     paired_cells,
     paired_columns,
@@ -47,7 +48,7 @@ METHOD_TEXT = Both(
     "錯鍵對兩模型差距的影響以此為上限（推導見文件）。榜上相鄰兩模型逐題配對，附 McNemar 精確檢定。n 為重出題組數。",
     "Official answers of reprints are compared by text (groups of at least two distinct PDFs are independent "
     "evidence). "
-    "The upper 95 % Wilson bound of the share that disagrees is the floor: wrong keys cannot move a difference of two "
+    "The upper 95% Wilson bound of the share that disagrees is the floor: wrong keys cannot move a difference of two "
     "models by more (derived in the documentation). Neighbours on a board are paired by item, with McNemar's exact "
     "test. n counts groups of reprints.",
 )
@@ -62,7 +63,7 @@ class Floor:
 
     @property
     def interval(self) -> Interval:
-        """95 % Wilson interval of the share that disagrees."""
+        """95% Wilson interval of the share that disagrees."""
         return wilson(self.flagged, self.groups)
 
     @property
@@ -140,9 +141,9 @@ def study(inputs: Inputs) -> Study:
             within = abs(each.pair.points or 0.0) <= floor
             significant = each.pair.test.exact_p < SIGNIFICANT
             close, unresolved = close + within, unresolved + (not significant)
-            verdict = "below" if within else "above"
+            verdict = (Both("之下", "below") if within else Both("之上", "above")).in_one()
             cells = paired_cells(each.pair)
-            rows.append((benchmark, protocol, each.better, each.worse, *cells, verdict, "yes" if significant else "no"))
+            rows.append((benchmark, protocol, each.better, each.worse, *cells, verdict, _YES if significant else _NO))
     if not rows:
         raise MissingInput("榜上不足兩個模型", "no exam board has two complete runs")
     return Study(
@@ -167,16 +168,19 @@ def study(inputs: Inputs) -> Study:
             Table(
                 Both("官方答案的一致性", "Agreement of the official keys"),
                 _KEYS,
-                (_key("all", every), _key("two PDFs", own)),
+                (
+                    _key(Both("全部", "all").in_one(), every),
+                    _key(Both("至少兩份不同 PDF", "at least two PDFs").in_one(), own),
+                ),
             ),
             Table(Both("相鄰模型的差距", "Differences of neighbours"), _NEIGHBOURS, tuple(rows[:2_000])),
         ),
         (
             range_chart(
-                Both("相鄰模型差距與 95% 區間", "Differences of neighbours with 95 % intervals"),
+                Both("相鄰模型差距與 95% 區間", "Differences of neighbours with 95% intervals"),
                 [_mark(row) for row in rows],
-                "差距 difference (points)",
-                "榜 board",
+                Both("差距（百分點）", "difference (points)"),
+                Both("榜", "board"),
             ),
         ),
     )
@@ -185,7 +189,7 @@ def study(inputs: Inputs) -> Study:
 def _mark(row: Sequence[Cell]) -> dict[str, Cell]:
     benchmark, protocol, better, worse, *_, difference, low, high, _, _, _ = row
     value = {"value": _back(difference), "low": _back(high), "high": _back(low)}
-    return {"name": f"{better} – {worse}", "series": f"{benchmark}, {protocol}", **value}
+    return {"name": f"{better} – {worse}", "series": board_name(str(benchmark), str(protocol)).in_one(), **value}
 
 
 def _back(value: Cell) -> Cell:
@@ -199,13 +203,14 @@ def _key(name: str, of: Floor) -> tuple[Cell, ...]:
     return name, of.groups, of.flagged, share(value), rounded(100 * bounds.low), rounded(100 * bounds.high)
 
 
+_YES, _NO = Both("是", "yes").in_one(), Both("否", "no").in_one()
 _KEYS = (
     Column("groups_of", Both("題組", "groups of")),
     Column("groups", Both("題組數", "groups"), "groups"),
     Column("flagged", Both("不一致", "disagreeing"), "groups"),
     Column("share", Both("不一致率", "share"), "%"),
-    Column("low", Both("95% 下界", "95 % low"), "%"),
-    Column("high", Both("95% 上界（底線）", "95 % high (the floor)"), "%"),
+    Column("low", Both("95% 下界", "95% low"), "%"),
+    Column("high", Both("95% 上界（底線）", "95% high (the floor)"), "%"),
 )
 _NEIGHBOURS = (
     BENCHMARK,

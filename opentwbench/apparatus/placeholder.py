@@ -17,6 +17,7 @@ from opentwbench.apparatus.figures import (
     RHO_LOW,
     SIGNIFICANT,
     Paired,
+    benchmark_name,
     paired,
     paired_cells,
     paired_columns,
@@ -25,6 +26,7 @@ from opentwbench.apparatus.figures import (
     range_chart,
     rho_interval,
     rounded,
+    signed,
 )
 from opentwbench.apparatus.result import Both, Cell, Column, MissingInput, Study, Table
 from opentwbench.apparatus.rows import Inputs, Run, shown
@@ -44,7 +46,7 @@ METHOD_TEXT = Both(
     "並以 McNemar 精確檢定比較；名次在兩種提示都有完整執行的模型之間計算。n 為配對題數。",
     "The same model, benchmark, budget and precision under the corrected prompt and under one with a placeholder, "
     "paired "
-    "by item. Parse rate and accuracy carry 95 % Wilson intervals and are compared by McNemar's exact test; ranks are "
+    "by item. Parse rate and accuracy carry 95% Wilson intervals and are compared by McNemar's exact test; ranks are "
     "formed among the models with complete runs under both. n counts pairs.",
 )
 RECONSTRUCTION = Both(
@@ -145,8 +147,8 @@ def study(inputs: Inputs) -> Study:
             range_chart(
                 Both("兩種提示的可擷取率", "Parse rate under both prompts"),
                 [mark for each in found for mark in _marks(each)],
-                "可擷取率 parse rate (%)",
-                "提示 prompt",
+                Both("可擷取率 (%)", "parse rate (%)"),
+                Both("系統提示", "prompt"),
             ),
         ),
     )
@@ -158,7 +160,7 @@ def _finding(found: Sequence[Effect], n: int, ranked: Sequence[tuple[Cell, ...]]
     gained = sum(each.parsed.only_second for each in found)
     differ = sum(each.parsed.test.exact_p < SIGNIFICANT for each in found)
     moved = sum(row[2] != row[3] for row in ranked)
-    points = f"{worst.parsed.points:+.1f}"
+    points = signed(worst.parsed.points or 0.0)
     return Both(
         f"{len(found)} 個模型、{n:,} 題配對：{lost:,} 則回覆因佔位字元讀不到、{gained:,} 則相反；{differ} "
         "個模型的可擷取率"
@@ -199,10 +201,15 @@ def _prompts() -> tuple[tuple[Cell, ...], ...]:
     return tuple((each.name, each.protocol_id, each.system or "") for each in (BOX, BOX_PLACEHOLDER))
 
 
+def _called(each: Effect) -> str:
+    name = benchmark_name(each.benchmark)
+    return Both(f"{each.model}，{name.zh}", f"{each.model}, {name.en}").in_one()
+
+
 def _marks(each: Effect) -> list[dict[str, Cell]]:
     return [
-        {"name": f"{each.model}, {each.benchmark}", "series": series, "value": value, "low": low, "high": high}
-        for series, of in zip(("修正後 corrected", "佔位字元 placeholder"), each.parsed_rates, strict=True)
+        {"name": _called(each), "series": series.in_one(), "value": value, "low": low, "high": high}
+        for series, of in zip((_CORRECTED, _PLANTED), each.parsed_rates, strict=True)
         for value, low, high in (percent(of),)
     ]
 
@@ -212,11 +219,11 @@ _PARSED = (
     BENCHMARK,
     MODEL,
     Column("corrected", Both("修正後可擷取率", "parsed, corrected"), "%"),
-    Column("corrected_low", Both("95% 下界", "95 % low"), "%"),
-    Column("corrected_high", Both("95% 上界", "95 % high"), "%"),
+    Column("corrected_low", Both("95% 下界", "95% low"), "%"),
+    Column("corrected_high", Both("95% 上界", "95% high"), "%"),
     Column("placeholder", Both("佔位字元可擷取率", "parsed, placeholder"), "%"),
-    Column("placeholder_low", Both("95% 下界", "95 % low"), "%"),
-    Column("placeholder_high", Both("95% 上界", "95 % high"), "%"),
+    Column("placeholder_low", Both("95% 下界", "95% low"), "%"),
+    Column("placeholder_high", Both("95% 上界", "95% high"), "%"),
     *paired_columns(_CORRECTED, _PLANTED),
 )
 _RIGHT = (

@@ -38,6 +38,9 @@ FORBIDDEN = frozenset(("url", "href", "expr", "signal", "calculate", "transform"
 
 Cell = str | int | float | None
 
+BETWEEN = "\u2016"
+"""Stands between the two languages where one text holds both; rows.shown keeps it out of names of models."""
+
 
 class StudyError(ValueError):
     """A record that is no study. Names the study, the place and the reason."""
@@ -61,6 +64,10 @@ class Both:
     def to_json(self) -> dict[str, str]:
         """As the contract with the site has it."""
         return {"zh": self.zh, "en": self.en}
+
+    def in_one(self) -> str:
+        """Both texts in one, for a cell or a text of a chart: `spoken` takes the one of a language out again."""
+        return f"{self.zh}{BETWEEN}{self.en}"
 
 
 NOTHING = Both("", "")
@@ -126,6 +133,12 @@ class Study:
         for chart in self.charts:
             _check_text(self.study_id, "chart title", chart.title)
             check_spec(self.study_id, chart.spec)
+
+
+def spoken(text: str, lang: str) -> str:
+    """The text in 'zh' or 'en' where it holds both (`Both.in_one`), else as it is."""
+    parts = text.split(BETWEEN)
+    return text if len(parts) != 2 else parts[lang != "zh"]
 
 
 def missing(study_id: str, title: Both, question: Both, method: Both, what: Both) -> Study:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from opentwbench.apparatus.result import NOTHING, SAMPLE, Both
+from opentwbench.apparatus.result import BETWEEN, NOTHING, SAMPLE, Both
 from opentwbench.dataset.contract import excerpt
 from opentwbench.evaluation.model import Graded
 
@@ -142,9 +142,10 @@ LONGEST = 120
 def shown(model: str) -> str:
     """A model's name as one bounded, printable line; a name that is changed for it carries a hash, so that two such
     names stay two."""
-    if len(model) <= LONGEST and model.isprintable():
+    if len(model) <= LONGEST and model.isprintable() and BETWEEN not in model:
         return model
-    return f"{excerpt(model, LONGEST)} #{hashlib.sha256(model.encode('utf-8', 'surrogatepass')).hexdigest()[:8]}"
+    digest = hashlib.sha256(model.encode("utf-8", "surrogatepass")).hexdigest()[:8]
+    return f"{excerpt(model.replace(BETWEEN, ' '), LONGEST)} #{digest}"
 
 
 def names(runs: Sequence[Run]) -> dict[str, str]:

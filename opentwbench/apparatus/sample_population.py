@@ -21,6 +21,7 @@ from opentwbench.apparatus.figures import (
     points,
     range_chart,
     share,
+    signed,
 )
 from opentwbench.apparatus.noise_floor import right
 from opentwbench.apparatus.result import Both, Cell, Column, MissingInput, Study, Table
@@ -42,7 +43,7 @@ METHOD_TEXT = Both(
     "同一模型兩次作答於相同題目者以 McNemar 精確檢定配對。n 為全體執行的回覆數。",
     "The composition is that of the complete exam_sample runs. A full run's accuracies by subject are re-weighted to "
     "it "
-    "(the anchor), with a 95 % interval. The composition shift is anchor less population; the whole shift is the same "
+    "(the anchor), with a 95% interval. The composition shift is anchor less population; the whole shift is the same "
     "run's score on the sampled items less population; the rest is the draw within subjects. Where a model answered "
     "the "
     "same items in both runs, McNemar's exact test pairs them. n counts replies of full runs.",
@@ -149,11 +150,12 @@ def study(inputs: Inputs) -> Study:
         QUESTION,
         METHOD_TEXT,
         Both(
-            f"{len(found)} 次全體執行：抽樣分數平均偏移 {mean_whole:+.2f} 個百分點，其中組成效應 {mean_shift:+.2f}；"
+            f"{len(found)} 次全體執行：抽樣分數平均偏移 {signed(mean_whole)} 個百分點，"
+            f"其中組成效應 {signed(mean_shift)}；"
             f"{inside} 次落在錨定的 95% 區間內{out}。",
-            f"{len(found)} full runs: the sample shifts scores by {mean_whole:+.2f} points on average, of which "
+            f"{len(found)} full runs: the sample shifts scores by {signed(mean_whole)} points on average, of which "
             "composition "
-            f"explains {mean_shift:+.2f}; {inside} lie inside the 95 % interval of their anchor{out_en}.",
+            f"explains {signed(mean_shift)}; {inside} lie inside the 95% interval of their anchor{out_en}.",
         ),
         sum(each.replies for each in found),
         inputs.label(used),
@@ -166,8 +168,8 @@ def study(inputs: Inputs) -> Study:
             range_chart(
                 Both("錨定分數與抽樣分數", "Anchored score and score on the sample"),
                 [row for each in found for row in _marks(each)],
-                "正確率 accuracy (%)",
-                "分數 score",
+                Both("正確率 (%)", "accuracy (%)"),
+                Both("分數", "score"),
             ),
         ),
     )
@@ -197,7 +199,7 @@ def _scores(each: Placed) -> tuple[Cell, ...]:
     again = None if each.again is None else share(each.again.value)
     figures = (share(of.population), share(of.on_sample), share(of.interval.low), share(of.interval.high))
     moves = (points(each.whole), points(100 * of.shift), points(each.rest))
-    inside = "yes" if each.inside else "no"
+    inside = (Both("是", "yes") if each.inside else Both("否", "no")).in_one()
     return each.protocol, each.name, each.replies, *figures, share(each.on_items.value), again, *moves, inside
 
 
@@ -211,8 +213,8 @@ def _marks(each: Placed) -> list[dict[str, Cell]]:
     return [
         {"name": each.name, "series": series, "value": share(value), "low": share(low), "high": share(high)}
         for series, (value, low, high) in (
-            ("錨定 anchor", anchored),
-            ("抽樣題 sampled items", (own.value, own.low, own.high)),
+            (Both("錨定", "anchor").in_one(), anchored),
+            (Both("抽樣題", "sampled items").in_one(), (own.value, own.low, own.high)),
         )
     ]
 
@@ -223,8 +225,8 @@ _SCORES = (
     N,
     Column("population", Both("全體正確率", "population"), "%"),
     Column("anchored", Both("錨定正確率", "anchored"), "%"),
-    Column("low", Both("錨定 95% 下界", "anchored, 95 % low"), "%"),
-    Column("high", Both("錨定 95% 上界", "anchored, 95 % high"), "%"),
+    Column("low", Both("錨定 95% 下界", "anchored, 95% low"), "%"),
+    Column("high", Both("錨定 95% 上界", "anchored, 95% high"), "%"),
     Column("on_items", Both("同一執行在抽樣題", "same run, sampled items"), "%"),
     Column("again", Both("另一次抽樣執行", "own run of the sample"), "%"),
     Column("whole", Both("總差距", "whole shift"), "points"),

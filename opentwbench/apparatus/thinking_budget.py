@@ -16,12 +16,14 @@ from opentwbench.apparatus.figures import (
     SIGNIFICANT,
     Paired,
     bar_chart,
+    benchmark_name,
     p_value,
     paired_cells,
     paired_columns,
     percent,
     rounded,
     share,
+    signed,
 )
 from opentwbench.apparatus.loops import loop
 from opentwbench.apparatus.result import Both, Cell, Column, MissingInput, Study, Table
@@ -156,12 +158,15 @@ def study(inputs: Inputs) -> Study:
             bar_chart(
                 Both("救回與新失的回覆", "Replies rescued and newly lost"),
                 [
-                    {"name": f"{each.model}, {each.benchmark}", "value": value, "series": kind}
+                    {"name": _called(each), "value": value, "series": kind.in_one()}
                     for each in found
-                    for kind, value in (("救回 rescued", each.moved.rescued), ("新失 newly lost", -each.moved.lost))
+                    for kind, value in (
+                        (Both("救回", "rescued"), each.moved.rescued),
+                        (Both("新失", "newly lost"), -each.moved.lost),
+                    )
                 ],
-                "題 items",
-                "轉變 transition",
+                Both("題數（左為新失）", "items (newly lost to the left)"),
+                Both("轉變", "transition"),
             ),
         ),
     )
@@ -175,7 +180,7 @@ def _finding(found: Sequence[Comparison], n: int) -> Both:
     ratios = [each.cost_ratio for each in found if each.cost_ratio is not None]
     cost = f"{min(ratios):.2f}–{max(ratios):.2f}" if ratios else ""
     differ = sum(each.right.test.exact_p < SIGNIFICANT for each in found)
-    change = f"{100 * (won - dropped) / n:+.2f}"
+    change = signed(100 * (won - dropped) / n)
     return Both(
         f"{len(found)} 組、{n:,} 題配對：正確率合計變化 {change} 個百分點（{differ} 組顯著）；救回 {rescued:,}、"
         f"新失 {lost:,}；截斷 {capped[0]:,}→{capped[1]:,}，迴圈 {loops[0]:,}→{loops[1]:,}"
@@ -185,6 +190,11 @@ def _finding(found: Sequence[Comparison], n: int) -> Both:
         f"after, in a loop {loops[0]:,} and {loops[1]:,}"
         + (f"; {cost} times the tokens." if cost else "; tokens were not stated."),
     )
+
+
+def _called(each: Comparison) -> str:
+    name = benchmark_name(each.benchmark)
+    return Both(f"{each.model}，{name.zh}", f"{each.model}, {name.en}").in_one()
 
 
 def _key(each: Comparison) -> tuple[Cell, ...]:

@@ -11,13 +11,14 @@ from dataclasses import dataclass
 from statistics import fmean, median
 from typing import Any
 
-from opentwbench.apparatus.extraction import METHODS, Counts, count
+from opentwbench.apparatus.extraction import METHODS, READERS, Counts, count
 from opentwbench.apparatus.figures import (
     METHOD,
     MODEL,
     RHO,
     RHO_HIGH,
     RHO_LOW,
+    benchmark_name,
     p_value,
     places,
     points,
@@ -25,6 +26,7 @@ from opentwbench.apparatus.figures import (
     rounded,
     scatter,
     share,
+    signed,
 )
 from opentwbench.apparatus.result import Both, Cell, Chart, Column, MissingInput, Study, Table
 from opentwbench.apparatus.rows import Inputs, Run, shown
@@ -35,6 +37,12 @@ from opentwbench.statistics.ranks import Agreement, spearman, spearman_above, sp
 FIRST_AXES, SECOND_AXIS = ("exam", "exam_sample"), "formosa"
 TOP, ABOVE = 20, 0.8
 """The parts of the field that are also looked at alone. Source: issue 5, study 7."""
+
+SCOPES = {
+    "all": Both("全部", "all"),
+    f"top_{TOP}": Both(f"前 {TOP} 名", f"top {TOP}"),
+    f"above_{ABOVE:.0%}": Both(f"{ABOVE:.0%} 以上", f"{ABOVE:.0%} and above"),
+}
 
 RANKED_BY = ("box", "pattern")
 """Protocols whose boards rank; a protocol made for a study is no axis."""
@@ -49,14 +57,14 @@ METHOD_TEXT = Both(
     "比較全部、前 20 名與第一軸正確率 80% 以上的模型。群組名次移動＝第一軸名次減第二軸名次（正值：在第二軸較前），"
     "以符號檢定（精確）檢驗，中位數附次序統計量區間。n 為模型數。",
     "A model counts when it has a complete run on both benchmarks under one protocol, budget and precision. Spearman's "
-    "rho with a 95 % interval compares all, the top 20, and those at 80 % or more on the first axis. A rank shift is "
+    "rho with a 95% interval compares all, the top 20, and those at 80% or more on the first axis. A rank shift is "
     "the place on the first axis less that on the second (positive: higher on the second); the exact sign test asks "
     "whether a group moves, and its median carries the order-statistic interval. n counts models.",
 )
 
 GROUPS: Mapping[str, Both] = {
-    "taiwan_tuned": Both("臺灣微調", "tuned for Taiwan"),
-    "not_taiwan_tuned": Both("未做臺灣微調", "not tuned for Taiwan"),
+    "taiwan_tuned": Both("臺灣調校", "tuned for Taiwan"),
+    "not_taiwan_tuned": Both("未做臺灣調校", "not tuned for Taiwan"),
     "open_weights": Both("開放權重", "open weights"),
     "closed_weights": Both("未開放權重", "closed weights"),
 }
@@ -134,7 +142,7 @@ def shift(moved: Sequence[int]) -> Shift:
     """The shift of a group; raises ValueError for an empty one.
 
     The sign test leaves out models that do not move. The interval of the median are the order statistics that hold it
-    with 95 % (W. J. Conover, "Practical Nonparametric Statistics", 3rd ed., section 3.2); None below six models.
+    with 95% (W. J. Conover, "Practical Nonparametric Statistics", 3rd ed., section 3.2); None below six models.
     """
     if not moved:
         raise ValueError("a group without a model")
@@ -144,10 +152,10 @@ def shift(moved: Sequence[int]) -> Shift:
 
 
 def median_interval(values: Iterable[float]) -> tuple[float | None, float | None]:
-    """The 95 % order-statistic interval of a median; None, None where too few values can hold it."""
+    """The 95% order-statistic interval of a median; None, None where too few values can hold it."""
     ordered = sorted(values)
     n = len(ordered)
-    # The largest k with P(X <= k - 1) <= 2.5 % for X ~ Binomial(n, 1/2): the k-th value from either end.
+    # The largest k with P(X <= k - 1) <= 2.5% for X ~ Binomial(n, 1/2): the k-th value from either end.
     k = max((k for k in range(1, n // 2 + 1) if binomial_tail(n - k + 1, n, 0.5) <= 0.025), default=0)
     return (ordered[k - 1], ordered[n - k]) if k else (None, None)
 
@@ -172,7 +180,9 @@ def study(inputs: Inputs) -> Study:
         for method in METHODS:
             for scope, each in agreements(found, method).items():
                 bounds = rho_interval(each.rho, each.n)
-                agreed.append((first, protocol, method, scope, each.n, *map(rounded, (each.rho, *bounds))))
+                agreed.append(
+                    (first, protocol, method, SCOPES[scope].in_one(), each.n, *map(rounded, (each.rho, *bounds)))
+                )
             by_name = shifts(found, method)
             moved += [(first, protocol, method, *row) for row in _groups(inputs, found, by_name)]
             scores += [
@@ -203,7 +213,7 @@ def _groups(inputs: Inputs, found: Sequence[Pair], by_name: Mapping[str, int]) -
         if members:
             each = shift(members)
             figures = (points(each.mean), points(each.median), each.low, each.high, p_value(each.sign_p))
-            yield GROUPS[group].en, each.models, *figures
+            yield GROUPS[group].in_one(), each.models, *figures
 
 
 def _finding(boards: Mapping[tuple[str, str], Sequence[Pair]], inputs: Inputs) -> Both:
@@ -211,20 +221,24 @@ def _finding(boards: Mapping[tuple[str, str], Sequence[Pair]], inputs: Inputs) -
     method = "strict" if protocol == "box" else "twinkle-pattern"
     agreement = agreements(found, method)["all"]
     tuned = [shifts(found, method)[pair.name] for pair in found if "taiwan_tuned" in groups_of(inputs.card(pair.model))]
+    one, two = benchmark_name(first), benchmark_name(SECOND_AXIS)
     if agreement.rho is None:
         zh, en = "模型太少，無法計算 ρ", "too few models for a rho"
     else:
         low, high = rho_interval(agreement.rho, agreement.n)
-        bounds = "" if low is None else f" (95 % {low:.2f} to {high:.2f})"
+        bounds = "" if low is None else f" (95% {low:.2f} to {high:.2f})"
         zh = f"ρ＝{agreement.rho:.2f}" + ("" if low is None else f"（95% 區間 {low:.2f} 至 {high:.2f}）")
         en = f"rho {agreement.rho:.2f}{bounds}"
     if tuned:
-        zh += f"；臺灣微調模型（{len(tuned)} 個）在第二軸的名次中位數移動 {median(tuned):+.1f}"
-        en += f"; models tuned for Taiwan ({len(tuned)}) move by a median of {median(tuned):+.1f} places"
+        zh += f"；臺灣調校模型（{len(tuned)} 個）在第二軸的名次中位數移動 {signed(median(tuned))}"
+        en += f"; models tuned for Taiwan ({len(tuned)}) move by a median of {signed(median(tuned))} places"
     return Both(
-        f"{first} 與 {SECOND_AXIS}，{len(found)} 個模型（{method}）：{zh}。",
-        f"{first} and {SECOND_AXIS}, {len(found)} models ({method}): {en}.",
+        f"{one.zh}與{two.zh}，{len(found)} 個模型（{READERS[method].zh}）：{zh}。",
+        f"{one.en} and {two.en}, {len(found)} models ({READERS[method].en}): {en}.",
     )
+
+
+_TUNED, _OTHER = Both("臺灣調校", "Taiwan-tuned").in_one(), Both("其他", "other").in_one()
 
 
 def _chart(inputs: Inputs, board: tuple[str, str], found: Sequence[Pair]) -> Chart:
@@ -235,12 +249,14 @@ def _chart(inputs: Inputs, board: tuple[str, str], found: Sequence[Pair]) -> Cha
             "name": pair.name,
             "x": share(pair.first.accuracy(method)),
             "y": share(pair.second.accuracy(method)),
-            "series": "臺灣微調 Taiwan-tuned" if inputs.card(pair.model).get("taiwan_tuned") else "其他 other",
+            "series": _TUNED if inputs.card(pair.model).get("taiwan_tuned") else _OTHER,
         }
         for pair in found
     ]
-    title = Both(f"{first} 與 {SECOND_AXIS}（{method}）", f"{first} against {SECOND_AXIS} ({method})")
-    return scatter(title, marks, f"{first} (%)", f"{SECOND_AXIS} (%)", "群組 group")
+    one, two, reader = benchmark_name(first), benchmark_name(SECOND_AXIS), READERS[method]
+    title = Both(f"{one.zh}與{two.zh}（{reader.zh}）", f"{one.en} and {two.en} ({reader.en})")
+    x, y = (Both(f"{name.zh}，正確率 (%)", f"{name.en}, accuracy (%)") for name in (one, two))
+    return scatter(title, marks, x, y, Both("群組", "group"))
 
 
 _AXIS = Column("first_axis", Both("第一軸", "first axis"))
@@ -255,8 +271,8 @@ _MOVED = (
     _MODELS,
     Column("mean", Both("平均移動", "mean shift"), "ranks"),
     Column("median", Both("中位數移動", "median shift"), "ranks"),
-    Column("median_low", Both("中位數 95% 下界", "median, 95 % low"), "ranks"),
-    Column("median_high", Both("中位數 95% 上界", "median, 95 % high"), "ranks"),
+    Column("median_low", Both("中位數 95% 下界", "median, 95% low"), "ranks"),
+    Column("median_high", Both("中位數 95% 上界", "median, 95% high"), "ranks"),
     Column("sign_p", Both("符號檢定 p", "sign test, exact p")),
 )
 _SCORES = (

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from opentwbench.apparatus import figures
+
 
 class Both(NamedTuple):
     """One text in 繁體中文 and English."""
@@ -21,12 +23,10 @@ LANGUAGES = {"zh": "zh-Hant-TW", "en": "en"}
 
 NAMES = {"zh": "繁體中文", "en": "English"}
 
-BENCHMARKS = {
-    "exam": Both("國家考試（全部）", "National examinations (all items)"),
-    "exam_sample": Both("國家考試", "National examinations"),
-    "formosa": Both("認識臺灣", "Everyday Taiwan"),
-    "rag": Both("檢索問答", "Retrieval"),
-}
+BENCHMARKS = {name: Both(of.zh, of.en) for name, of in figures.BENCHMARKS.items()}
+
+AXES = {"exam": "exam", "exam_sample": "exam"}
+"""Benchmark -> the axis that it measures, where that is not its own: a sample and all items are one axis."""
 
 BENCHMARK_ORDER = ("exam_sample", "exam", "formosa", "rag")
 """The order of boards; the first that has a complete run opens the site."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from opentwbench.apparatus.result import Study, Table
+from opentwbench.apparatus.result import Study, Table, spoken
 from opentwbench.apparatus.rows import Facts, Inputs, Row, Run
 from opentwbench.evaluation.extraction import GRADED
 from opentwbench.evaluation.model import Graded
@@ -61,7 +61,8 @@ def inputs(*runs: Run, **more: Any) -> Inputs:
 
 
 def cells(study: Study, table: int, *columns: str) -> list[tuple[object, ...]]:
-    """These columns of one table of a study."""
+    """These columns of one table of a study; of a cell in both languages the English."""
     found: Table = study.tables[table]
     places = [[column.name for column in found.columns].index(name) for name in columns]
-    return [tuple(row[place] for place in places) for row in found.rows]
+    told = [[spoken(cell, "en") if isinstance(cell, str) else cell for cell in row] for row in found.rows]
+    return [tuple(row[place] for place in places) for row in told]

@@ -26,8 +26,9 @@ from opentwbench.apparatus.result import (
 )
 from opentwbench.apparatus.rows import Facts, current
 
+AXIS = Both("軸", "axis")
 TEXT = Both("文字", "text")
-CHART = bar_chart(TEXT, [{"name": "<script>", "value": 1.5}], "%")
+CHART = bar_chart(TEXT, [{"name": "<script>", "value": 1.5}], AXIS)
 
 
 def study(**changes: Any) -> Study:
@@ -121,8 +122,8 @@ def test_a_study_id_is_no_path() -> None:
 def test_every_kind_of_chart_is_inline() -> None:
     charts = [
         CHART,
-        range_chart(TEXT, [{"name": "m", "value": 1, "low": 0, "high": 2, "series": "s"}], "%", "s"),
-        scatter(TEXT, [{"name": "m", "x": 1, "y": 2}], "x", "y"),
+        range_chart(TEXT, [{"name": "m", "value": 1, "low": 0, "high": 2, "series": "s"}], AXIS, AXIS),
+        scatter(TEXT, [{"name": "m", "x": 1, "y": 2}], AXIS, AXIS),
     ]
     for chart in charts:
         check_spec("made", chart.spec)
@@ -132,7 +133,11 @@ def test_every_kind_of_chart_is_inline() -> None:
 
 def test_a_chart_that_holds_a_part_says_so() -> None:
     rows = [{"name": f"m{n}", "value": n, "low": n, "high": n, "x": n, "y": n} for n in range(300)]
-    for chart in (bar_chart(TEXT, rows, "%"), range_chart(TEXT, rows, "%"), scatter(TEXT, rows, "x", "y")):
+    for chart in (
+        bar_chart(TEXT, rows, AXIS),
+        range_chart(TEXT, rows, AXIS),
+        scatter(TEXT, rows, AXIS, AXIS),
+    ):
         assert len(chart.spec["data"]["values"]) == 240
         assert "240 of 300" in chart.title.en and "共 300" in chart.title.zh
 
