@@ -50,6 +50,9 @@ SKIPS_A_TURN = 512
 """Questions passed over before other work gets its turn: a resumed run may begin with a quarter of a million."""
 
 
+QUICK_SYNC = 0.005
+"""Seconds of a sync (a running mean) up to which the event loop may wait for it."""
+
 RARELY = 20_000
 """Containers made and not freed before the garbage collector looks. With Python's 700 it walks over the hundreds of
 requests under way every few replies, which took a fifth of a run's processor time (`python -m bench.runner`), and finds
@@ -215,10 +218,16 @@ def response_of(question: Question, asker: Asker, reply: Reply) -> Response:
 
 
 class _Writer:
-    """Journals responses in groups; the sync is off the event loop, since replies keep coming in while it waits."""
+    """Journals responses in groups, with one sync a group.
+
+    While the disk syncs at once, the event loop does it itself: a thread gives its result back only after whatever the
+    loop is at, which held replies up three times as long as the sync (`python -m bench.runner`, 200 ms). A slow disk
+    gets the thread, because replies keep coming in while it works.
+    """
 
     def __init__(self, journal: Journal) -> None:
         self.written = 0
+        self._sync_seconds = 0.0
         self._journal = journal
         self._waiting: list[tuple[Response, asyncio.Future[None]]] = []
         self._some = asyncio.Event()
@@ -241,7 +250,9 @@ class _Writer:
         self._thread.shutdown()
 
     def _sync(self, responses: int) -> None:
+        start = time.perf_counter()
         self._journal.sync()
+        self._sync_seconds += (time.perf_counter() - start - self._sync_seconds) / 8  # one slow sync is no slow disk
         self.written += responses  # here, because a run that is given up no longer waits for its last group
 
     async def _work(self) -> None:
@@ -252,7 +263,10 @@ class _Writer:
             group, self._waiting = self._waiting, []
             try:
                 self._journal.put(each for each, _ in group)
-                await loop.run_in_executor(self._thread, self._sync, len(group))
+                if self._sync_seconds < QUICK_SYNC:
+                    self._sync(len(group))
+                else:
+                    await loop.run_in_executor(self._thread, self._sync, len(group))
             except JournalError as error:
                 for _, written in group:
                     if not written.done():
@@ -261,6 +275,10 @@ class _Writer:
             for _, written in group:
                 if not written.done():
                     written.set_result(None)
+
+
+class _CutShort(Exception):
+    """Requests under way are given up."""
 
 
 class _Run:
@@ -287,7 +305,7 @@ class _Run:
         self._skips = 0
 
     async def work(self) -> None:
-        """Ask one question after the other until none is left or the run stops."""
+        """Ask one question after the other until none is left or the run stops; raises _CutShort to end the others."""
         while not self.stopped:
             question = await self._next()
             if question is None:
@@ -299,6 +317,8 @@ class _Run:
                 self._stop(str(error), cut_short=True)
             finally:
                 self.tally.under_way -= 1
+        if self.cut_short:
+            raise _CutShort
 
     async def _carry_out(self, question: Question) -> None:
         reply = await self.client.ask(question.body, question.payload)
@@ -426,11 +446,9 @@ async def _work(run: _Run, workers: int) -> None:
     """All workers to their end; a refusal or a fault of one ends the others at once."""
     tasks = [asyncio.create_task(run.work()) for _ in range(workers)]
     try:
-        while tasks and not run.cut_short:
-            ended, running = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-            for task in ended:
-                task.result()
-            tasks = list(running)
+        await asyncio.gather(*tasks)
+    except _CutShort:
+        pass  # said in `stopped`
     finally:
         for task in tasks:
             task.cancel()

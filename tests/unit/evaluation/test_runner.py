@@ -6,6 +6,8 @@ import asyncio
 import json
 import subprocess
 import sys
+import threading
+import time
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
@@ -26,7 +28,7 @@ from opentwbench.evaluation.journal import (
 )
 from opentwbench.evaluation.model import ErrorClass
 from opentwbench.evaluation.protocols import BOX, PATTERN
-from opentwbench.evaluation.runner import BREAKER, Plan, Tally, questions, rotated, run
+from opentwbench.evaluation.runner import BREAKER, QUICK_SYNC, Plan, Tally, questions, rotated, run
 from opentwbench.evaluation.runs import score, scoring_watch
 from opentwbench.evaluation.scoring import to_json
 from samples.model_endpoint import Kind, ModelEndpoint, Rule
@@ -275,6 +277,26 @@ def test_a_full_disk_ends_the_run_in_words(
         make_run(made_set(tmp_path, 200), tmp_path / "run", endpoint.base_url)
     monkeypatch.setattr(Journal, step, real)
     assert make_run(made_set(tmp_path, 200), tmp_path / "run", endpoint.base_url).complete
+
+
+def test_a_slow_disk_is_waited_for_on_a_thread_of_its_own(
+    endpoint: ModelEndpoint, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real, slow, on_the_loop = Journal.sync, 10 * QUICK_SYNC, []
+
+    def syncing(self: Journal) -> None:
+        on_the_loop.append(threading.current_thread() is threading.main_thread())
+        time.sleep(slow)
+        real(self)
+
+    monkeypatch.setattr(Journal, "sync", syncing)
+    items = made_set(tmp_path, 60)
+    outcome = make_run(items, tmp_path / "run", endpoint.base_url)
+    assert (outcome.complete, outcome.asked) == (True, 60)
+    assert on_the_loop[0]
+    assert len(on_the_loop) > 3
+    assert not any(on_the_loop[1:])
+    assert sum(1 for _ in read_responses(tmp_path / "run")) == 60
 
 
 def test_rotations_show_every_option_in_every_place() -> None:
