@@ -1,0 +1,367 @@
+"""The blocking checks of the tw-rag-bench folder: each a function of the folder alone.
+
+What belongs here: the checks and running one with its verdict. What does not: writing the folder (output.py) and the
+gate (dataset.publication.publish, which takes these verdicts over these files).
+A check that cannot read what it judges does not pass, and says which file it was. The three invariants are those of the
+published card ("Construction guarantees"), over all items.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from opentwbench.dataset.atomic import recover
+from opentwbench.dataset.contract import CONTROL, ITEM_ID, MAX_TEXT, OPTION_COLUMNS, PRIVATE_USE, WIDE_SPACE, excerpt
+from opentwbench.dataset.files import CSV_NAME, JSONL_NAME, differences, parse_json, read_bytes, read_csv, read_jsonl
+from opentwbench.dataset.manifest import CARD_NAME, STATS_NAME
+from opentwbench.dataset.model import DatasetError
+from opentwbench.dataset.publication import FilesChangedError, Verdict, folder_hashes, verdict_of
+from opentwbench.dataset.validators import MAX_OFFENDERS, CheckOutcome, pandas_cells
+from opentwbench.exam.fingerprint import item_id
+from opentwbench.formosa.screens import stands_in
+from opentwbench.rag.tw_rag.card import LICENCE_ID, LICENCE_TEXT
+from opentwbench.rag.tw_rag.contexts import article_of, digest_of
+from opentwbench.rag.tw_rag.model import CONTEXTS, KEY, LeftOut, gold_position
+from opentwbench.rag.tw_rag.output import (
+    COLUMNS,
+    FOLDER_NAMES,
+    LICENCE_NAME,
+    RAGAS_COLUMNS,
+    RAGAS_NAME,
+    SCRIPTS,
+    mcq_question,
+    script_bytes,
+)
+from opentwbench.rag.tw_rag.references import compose, frame_words
+from opentwbench.statistics.chi_square import chi_square
+
+CHECKS: dict[str, tuple[str, str]] = {
+    "row_contract": ("欄位契約", "Row contract"),
+    "gold_at_position": ("答案段落在所記位置", "The gold passage stands at its recorded position"),
+    "no_own_article": ("干擾段落不出自同一篇文章", "No distractor is from the gold's own article"),
+    "no_answer_in_distractors": ("干擾段落不含答案", "No distractor holds the answer under folding"),
+    "position_balance": ("答案段落位置平衡", "Position of the gold is balanced"),
+    "length_balance": ("答案段落長度平衡", "The gold is the longest as often as chance has it"),
+    "template_coverage": ("參考答案依樣板組成", "References are what the templates compose, and ask nothing"),
+    "mcq_mirrors_ragas": ("兩種設定同題", "Both configs hold the same items"),
+    "csv_mirrors_jsonl": ("CSV 與 JSONL 逐欄一致", "CSV mirrors JSONL field by field"),
+    "licence_present": ("授權與出處", "Licence and attribution present"),
+    "accounting_closes": ("帳目相符", "Accounting closes"),
+}
+"""The blocking checks, in the order in which they run."""
+
+SPREAD_P = 1e-4
+"""Probability below which a spread blocks. Source: the issue ("p reported, below 1e-4 blocks")."""
+
+
+def _outcome(name: str, offenders: Sequence[str], figures: Mapping[str, int | float | str], what: str) -> CheckOutcome:
+    count = len(offenders)
+    detail = f"{count} {what}" + (f", first: {offenders[0]}" if offenders else "")
+    return CheckOutcome(
+        name, count == 0, "error", {**figures, "offenders": count}, detail, tuple(offenders[:MAX_OFFENDERS])
+    )
+
+
+def _ragas(folder: Path) -> list[dict[str, Any]]:
+    """The rows of the primary set, of a shape that the checks can rely on."""
+    records = read_jsonl(folder / RAGAS_NAME)
+    if not records:
+        raise DatasetError(f"{RAGAS_NAME}: no rows to judge")
+    for number, record in enumerate(records, 1):
+        if breach := next(_misshapen(record), ""):
+            raise DatasetError(f"{RAGAS_NAME} line {number}: {breach}")
+    return records
+
+
+_LISTS = ("contexts", "context_chunks", "context_urls", "context_attributions")
+
+
+def _misshapen(record: Mapping[str, Any]) -> Iterator[str]:
+    if tuple(record) != RAGAS_COLUMNS:
+        yield f"columns are {excerpt(list(record), 200)}"
+        return
+    for name, value in record.items():
+        if name == "gold_position":
+            if type(value) is not int or not 1 <= value <= CONTEXTS:
+                yield f"gold_position is not 1 to {CONTEXTS}"
+        elif name in _LISTS:
+            if not isinstance(value, list) or len(value) != CONTEXTS or not all(_is_text(each) for each in value):
+                yield f"{name} are not {CONTEXTS} texts"
+        elif not _is_text(value):
+            yield f"{name} is no text of bounded length"
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str) and bool(value.strip()) and len(value) <= MAX_TEXT
+
+
+def _mcq(folder: Path) -> list[dict[str, str]]:
+    records = read_jsonl(folder / JSONL_NAME)
+    for number, record in enumerate(records, 1):
+        if tuple(record) != COLUMNS or not all(_is_text(value) for value in record.values()):
+            raise DatasetError(f"{JSONL_NAME} line {number}: no row of texts in the contract's columns")
+        if record["answer"] not in OPTION_COLUMNS:
+            raise DatasetError(f"{JSONL_NAME} line {number}: answer is none of A-D")
+    return records
+
+
+def _pairs(folder: Path) -> list[tuple[dict[str, Any], dict[str, str]]]:
+    """Row by row both configs; raises DatasetError when they do not hold the same ids in the same order."""
+    ragas, mcq = _ragas(folder), _mcq(folder)
+    if [row["item_id"] for row in ragas] != [row["item_id"] for row in mcq]:
+        raise DatasetError(f"{RAGAS_NAME} and {JSONL_NAME} do not hold the same items in the same order")
+    return list(zip(ragas, mcq, strict=True))
+
+
+def _answer(row: Mapping[str, str]) -> str:
+    return row[row["answer"]]
+
+
+_DIRTY = re.compile(f"{PRIVATE_USE}|{WIDE_SPACE}|{CONTROL}")
+
+
+def row_contract(folder: Path) -> CheckOutcome:
+    """Columns and types of both files, clean NFC texts, four options, ids that are the content's."""
+    offenders: list[str] = []
+    pairs = _pairs(folder)
+    for row, mcq in pairs:
+        name = excerpt(row["item_id"])
+        texts = {"question": row["question"], "reference": row["reference"], **{x: mcq[x] for x in OPTION_COLUMNS}}
+        for column, text in texts.items():
+            if not unicodedata.is_normalized("NFC", text) or _DIRTY.search(text):
+                offenders.append(f"{name} {column}: not NFC, or with a private-use, wide-space or control character")
+        if len({mcq[x] for x in OPTION_COLUMNS}) < len(OPTION_COLUMNS):
+            offenders.append(f"{name}: two options are equal")
+        options = {letter: mcq[letter] for letter in OPTION_COLUMNS}
+        if not re.fullmatch(ITEM_ID, row["item_id"]) or row["item_id"] != item_id(KEY, mcq["question"], options):
+            offenders.append(f"{name}: the id is not that of the content")
+    for column in ("item_id", "formosa_id"):
+        twice = [each for each, n in Counter(row[column] for row, _ in pairs).items() if n > 1]
+        offenders += [f"{excerpt(each)} occurs twice" for each in twice]
+    return _outcome("row_contract", offenders, {"rows": len(pairs)}, "breaches of the row contract")
+
+
+def gold_at_position(folder: Path) -> CheckOutcome:
+    """The context at gold_position is the item's own window, every context is the text that its window id names."""
+    rows, offenders = _ragas(folder), []
+    for row in rows:
+        name, place = excerpt(row["item_id"]), row["gold_position"] - 1
+        if row["context_chunks"][place] != row["source_chunk"]:
+            offenders.append(f"{name}: context {place + 1} is not {excerpt(row['source_chunk'])}")
+        if row["gold_position"] != gold_position(row["formosa_id"]):
+            offenders.append(f"{name}: gold_position is not the one drawn from its id")
+        for text, chunk in zip(row["contexts"], row["context_chunks"], strict=True):
+            if hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:12] != digest_of(chunk):
+                offenders.append(f"{name}: a context has not the text of {excerpt(chunk)}")
+        if len(set(row["contexts"])) < CONTEXTS:
+            offenders.append(f"{name}: two contexts are the same")
+    return _outcome("gold_at_position", offenders, {"rows": len(rows)}, "items whose gold is not where it should be")
+
+
+def _distractors(row: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    for n, (chunk, text) in enumerate(zip(row["context_chunks"], row["contexts"], strict=True), 1):
+        if n != row["gold_position"]:
+            yield chunk, text
+
+
+def no_own_article(folder: Path) -> CheckOutcome:
+    """No distractor is a window of the gold's article, and each is of the item's category."""
+    rows, offenders = _ragas(folder), []
+    for row in rows:
+        for chunk, _ in _distractors(row):
+            if article_of(chunk) == article_of(row["source_chunk"]):
+                offenders.append(f"{excerpt(row['item_id'])}: {excerpt(chunk)} is of the gold's article")
+            if chunk.partition("/")[0] != row["category"]:
+                offenders.append(f"{excerpt(row['item_id'])}: {excerpt(chunk)} is of another category")
+    return _outcome("no_own_article", offenders, {"rows": len(rows)}, "distractors from where none may come")
+
+
+def no_answer_in_distractors(folder: Path) -> CheckOutcome:
+    """The keyed answer stands in no distractor: 台/臺, widths, white space and numerals (16/十六) folded."""
+    pairs = _pairs(folder)
+    offenders = [
+        f"{excerpt(row['item_id'])}: {excerpt(chunk)} holds {excerpt(_answer(mcq))}"
+        for row, mcq in pairs
+        for chunk, text in _distractors(row)
+        if stands_in(_answer(mcq), text)
+    ]
+    return _outcome("no_answer_in_distractors", offenders, {"rows": len(pairs)}, "distractors that hold the answer")
+
+
+def position_balance(folder: Path) -> CheckOutcome:
+    """Chi-square of the four positions against equal shares."""
+    rows = _ragas(folder)
+    counts = Counter(row["gold_position"] for row in rows)
+    return _spread(
+        "position_balance", [counts[n] for n in range(1, CONTEXTS + 1)], None, [f"position_{n}" for n in range(1, 5)]
+    )
+
+
+def length_balance(folder: Path) -> CheckOutcome:
+    """Chi-square of how often the gold is the longest context against one in four; a tie counts as a share."""
+    rows = _ragas(folder)
+    longest = sum(_longest(list(map(len, row["contexts"])), row["gold_position"] - 1) for row in rows)
+    shares = [1 / CONTEXTS, 1 - 1 / CONTEXTS]
+    return _spread("length_balance", [longest, len(rows) - longest], shares, ["gold_longest", "other_longest"])
+
+
+def _longest(sizes: Sequence[int], place: int) -> float:
+    top = [n for n, size in enumerate(sizes) if size == max(sizes)]
+    return (place in top) / len(top)
+
+
+def _spread(name: str, counts: Sequence[float], shares: Sequence[float] | None, labels: Sequence[str]) -> CheckOutcome:
+    found = chi_square(counts, shares)
+    figures: dict[str, int | float | str] = {"rows": round(sum(counts)), **dict(zip(labels, counts, strict=True))}
+    figures |= {"chi_square": found.statistic, "p": found.p}
+    detail = f"{' / '.join(f'{n:g}' for n in counts)}: chi-square {found.statistic:.2f}, p = {found.p:.2g}"
+    return CheckOutcome(name, found.p >= SPREAD_P, "error", figures, detail)
+
+
+def template_coverage(folder: Path) -> CheckOutcome:
+    """Every reference is what the templates compose from stem and answer, and holds no interrogative word.
+
+    The words are looked for outside the answer: 哪吒 passes, and so does an answer that is itself a question's title.
+    Every item without a template is listed.
+    """
+    pairs, offenders = _pairs(folder), []
+    forms: Counter[str] = Counter()
+    for row, mcq in pairs:
+        name, answer = excerpt(row["item_id"]), _answer(mcq)
+        composed = compose(row["question"], answer)
+        forms[composed.form.value] += 1
+        if composed.reference != row["reference"]:
+            offenders.append(f"{name}: not what the template {composed.form.value} gives")
+        if words := frame_words(row["reference"], answer):
+            offenders.append(f"{name}: the reference asks: {excerpt(words[0])}")
+        if row["reference"].count(answer.strip().rstrip("。.")) == 0:
+            offenders.append(f"{name}: the reference does not hold the answer")
+    stats = _stats(folder)
+    listed, counted = stats.get("needs_template"), _mapping(stats, "account").get("needing")
+    if not isinstance(listed, list) or not isinstance(counted, dict) or len(set(listed)) != sum(counted.values()):
+        offenders.append(f"{STATS_NAME}: the items that need a template are not the listed ones")
+    if dict(forms) != _mapping(stats, "account").get("forms"):
+        offenders.append(f"{STATS_NAME}: forms are not those of the rows")
+    return _outcome("template_coverage", offenders, {"rows": len(pairs), "forms": len(forms)}, "references in doubt")
+
+
+def mcq_mirrors_ragas(folder: Path) -> CheckOutcome:
+    """The items with options are those of the primary set, item by item: passages, question, provenance."""
+    pairs, offenders = _pairs(folder), []
+    for row, mcq in pairs:
+        name = excerpt(row["item_id"])
+        if mcq["question"] != mcq_question(row["question"], row["contexts"]):
+            offenders.append(f"{name}: the stem is not the passages and the question")
+        offenders += [f"{name}: {x} differs" for x in ("category", "source_chunk", "formosa_id") if row[x] != mcq[x]]
+        if row["answer_text"] != _answer(mcq):
+            offenders.append(f"{name}: answer_text is not the keyed option")
+    return _outcome("mcq_mirrors_ragas", offenders, {"rows": len(pairs)}, "items that differ between the configs")
+
+
+def csv_mirrors_jsonl(folder: Path) -> CheckOutcome:
+    """The CSV says field by field what the JSONL says, through two parsers."""
+    records = _mcq(folder)
+    found = list(differences(records, read_csv(folder / CSV_NAME, COLUMNS)))
+    found += [f"pandas: {each}" for each in differences(records, pandas_cells(folder / CSV_NAME))]
+    return _outcome("csv_mirrors_jsonl", found, {"rows": len(records)}, "fields that differ")
+
+
+def licence_present(folder: Path) -> CheckOutcome:
+    """LICENSE.md is whole, the card names CC BY-SA 4.0, each passage names its article's address and the licence."""
+    rows, offenders = _ragas(folder), []
+    if read_bytes(folder / LICENCE_NAME) != LICENCE_TEXT.encode():
+        offenders.append(f"{LICENCE_NAME}: not the licence's text")
+    head = read_bytes(folder / CARD_NAME).decode(errors="replace").split("\n---\n")[0]
+    if f"\nlicense: {LICENCE_ID}\n" not in head:
+        offenders.append(f"{CARD_NAME}: no license: {LICENCE_ID} in the front matter")
+    for name in SCRIPTS:
+        if read_bytes(folder / name) != script_bytes(name):
+            offenders.append(f"{name}: not the project's script")
+    for row in rows:
+        for url, attribution in zip(row["context_urls"], row["context_attributions"], strict=True):
+            if not url.startswith("https://") or "CC BY-SA 4.0" not in attribution:
+                offenders.append(f"{excerpt(row['item_id'])}: a passage without address or licence")
+    return _outcome("licence_present", offenders, {"rows": len(rows)}, "passages or files without licence")
+
+
+def _stats(folder: Path) -> dict[str, Any]:
+    return parse_json(read_bytes(folder / STATS_NAME).decode(errors="replace"), STATS_NAME)
+
+
+def _mapping(record: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    value = record.get(name)
+    if not isinstance(value, Mapping):
+        raise DatasetError(f"{STATS_NAME}: {name} is no mapping")
+    return value
+
+
+def accounting_closes(folder: Path) -> CheckOutcome:
+    """grounded = items + dropped by reason, over all and by category; the rows are those that are counted."""
+    stats, rows = _stats(folder), _ragas(folder)
+    whole, parts = _mapping(stats, "account"), _mapping(stats, "by_category")
+    offenders = [f"{excerpt(name)}: {each}" for name, part in [("all", whole), *parts.items()] for each in _open(part)]
+    for field in ("grounded", "items"):
+        if sum(_count(part, field) for part in parts.values()) != _count(whole, field):
+            offenders.append(f"{field}: the categories are not the whole")
+    by_category = Counter(row["category"] for row in rows)
+    counted = {name: _count(part, "items") for name, part in parts.items() if _count(part, "items")}
+    if dict(by_category) != counted:
+        offenders.append("the rows of a category are not those that are counted")
+    return _outcome("accounting_closes", offenders, {"rows": len(rows)}, "sums that do not close")
+
+
+def _count(record: object, name: str) -> int:
+    value = record.get(name) if isinstance(record, Mapping) else None
+    if type(value) is not int or value < 0:
+        raise DatasetError(f"{STATS_NAME}: {name} is no count")
+    return value
+
+
+def _open(part: object) -> Iterable[str]:
+    if not isinstance(part, Mapping) or not isinstance(part.get("dropped"), Mapping):
+        raise DatasetError(f"{STATS_NAME}: an account is none")
+    dropped = part["dropped"]
+    if unknown := [name for name in dropped if name not in tuple(LeftOut)]:
+        yield f"no reason {excerpt(unknown[0])}"
+    if _count(part, "grounded") != _count(part, "items") + sum(_count(dropped, name) for name in dropped):
+        yield f"{part['grounded']} grounded are not {part['items']} items and those dropped"
+
+
+_BY_NAME: dict[str, Callable[[Path], CheckOutcome]] = {
+    "row_contract": row_contract,
+    "gold_at_position": gold_at_position,
+    "no_own_article": no_own_article,
+    "no_answer_in_distractors": no_answer_in_distractors,
+    "position_balance": position_balance,
+    "length_balance": length_balance,
+    "template_coverage": template_coverage,
+    "mcq_mirrors_ragas": mcq_mirrors_ragas,
+    "csv_mirrors_jsonl": csv_mirrors_jsonl,
+    "licence_present": licence_present,
+    "accounting_closes": accounting_closes,
+}
+
+
+def run_check(name: str, folder: Path) -> CheckOutcome:
+    """One check by its name (CHECKS); KeyError for another name."""
+    check = _BY_NAME[name]
+    try:
+        return check(folder)
+    except DatasetError as error:
+        return CheckOutcome(name, False, "error", {}, str(error))
+
+
+def judge(name: str, folder: Path, code_version: str) -> tuple[CheckOutcome, Verdict]:
+    """Run one check and record its verdict on the bytes that it read; raises as `dataset.publication.judge`."""
+    recover(folder)
+    before = folder_hashes(folder, FOLDER_NAMES)
+    outcome = run_check(name, folder)
+    if folder_hashes(folder, FOLDER_NAMES) != before:
+        raise FilesChangedError(f"{folder.name} changed while {name} read it")
+    return outcome, verdict_of(outcome, before, code_version)
