@@ -19,9 +19,9 @@ from opentwbench.dataset.files import jsonl_bytes
 from opentwbench.dataset.model import DatasetError
 from opentwbench.formosa.corpus import Corpus, CorpusError, read_commit, read_folder
 from opentwbench.formosa.drafting import read_drafts
-from opentwbench.formosa.model import Exclusion, Screened, Window
+from opentwbench.formosa.model import Screened, Window
 from opentwbench.formosa.orthography import OWN, read_lexicon
-from opentwbench.formosa.screens import baselines, screen_all
+from opentwbench.formosa.screens import figures, screen_all
 from opentwbench.formosa.window_files import read_windows, windows_bytes
 from opentwbench.formosa.windows import LIMIT, TAIL, cut
 
@@ -88,7 +88,7 @@ def screens(
         _stop(str(error))
     if out is not None:
         write_file(out, jsonl_bytes(_records(screened)))
-    _show(_screen_figures(screened, "own" if lexicon is None else "given"), as_json)
+    _show({**figures(screened), "lexicon": "own" if lexicon is None else "given"}, as_json)
 
 
 def _records(screened: list[Screened]) -> list[dict[str, str]]:
@@ -97,28 +97,6 @@ def _records(screened: list[Screened]) -> list[dict[str, str]]:
         for each in screened
         for finding in each.findings
     ]
-
-
-def _screen_figures(screened: list[Screened], lexicon: str) -> dict[str, Any]:
-    buckets = Counter(each.bucket for each in screened)
-    passing = [each.draft for each in screened if each.bucket is None]
-    matched = Counter(finding.exclusion for each in screened for finding in each.findings)
-    cautions = Counter(notice.caution.value for each in screened for notice in each.notices)
-    return {
-        "drafts": len(screened),
-        "pass": len(passing),
-        "excluded": {name.value: buckets[name] for name in Exclusion if buckets[name]},
-        "matched": {name.value: matched[name] for name in Exclusion if matched[name]},
-        "cautions": dict(sorted(cautions.items())),
-        "lexicon": lexicon,
-        "shortcuts": {
-            when: {
-                name: {"right": round(found.right, 2), "drafts": found.drafts, "interval": found.interval.shown()}
-                for name, found in baselines(passing, permute).items()
-            }
-            for when, permute in (("before", False), ("after", True))
-        },
-    }
 
 
 def _show(figures: dict[str, Any], as_json: bool) -> None:

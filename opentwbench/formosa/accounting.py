@@ -9,8 +9,8 @@ What belongs here: the sums. What does not: deciding where a window ends.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from opentwbench.dataset.contract import excerpt
@@ -88,6 +88,12 @@ def account(drafted: Drafted, screened: Sequence[Screened], grounding: Grounding
         grounded=len(grounding.grounded),
         band={} if cut is None else {kind: len(getattr(cut, kind)) for kind in BAND_KINDS},
     )
+
+
+def banded(account: Account, cut: Cut, items: Collection[str]) -> Account:
+    """An account with the part of a cut that lies among these items."""
+    known = frozenset(items)
+    return replace(account, band={kind: sum(each in known for each in getattr(cut, kind)) for kind in BAND_KINDS})
 
 
 def total(accounts: Iterable[Account]) -> Account:

@@ -28,7 +28,8 @@ KNOWLEDGE = "knowledge"
 _SITE = frozenset({"About", "resources"})
 _LANGUAGES = frozenset({"en", "es", "fr", "ja", "ko"})
 _STRAY = frozenset({"zh-TW"})
-_CATEGORY = re.compile(r"[A-Z][A-Za-z]{1,39}")
+CATEGORY = re.compile(r"[A-Z][A-Za-z]{1,39}")
+"""A category's folder; its name becomes part of the store's paths."""
 _LANGUAGE_SUFFIX = re.compile(r"\.[a-z]{2}(?:-[A-Za-z]{2})?\.md$")
 _COMMIT = re.compile(r"[0-9a-f]{40}")
 _FENCE = re.compile(r"(?:\A|\n)---[ \t]*(?:\n|\Z)")
@@ -62,10 +63,27 @@ def read_folder(folder: Path, commit: str = "") -> Corpus:
 
     Raises CorpusError when there is no such folder, no file in it, or more than `MAX_FILES`.
     """
+    return _corpus(_folder_files(_root(folder)), commit)
+
+
+def _root(folder: Path) -> Path:
     root = folder / KNOWLEDGE if (folder / KNOWLEDGE).is_dir() else folder
     if not root.is_dir():
         raise CorpusError(f"{folder.name}: no such folder")
-    return _corpus(_folder_files(root), commit)
+    return root
+
+
+def state_of(place: Path, commit: str = "") -> str:
+    """What tells one state of the corpus from another, without cleaning it: the commit's full name, or a sha256 over
+    path and bytes of every Markdown file of the folder. Raises CorpusError as the readers do.
+    """
+    if commit:
+        return _commit_name(place, commit)
+    total = sha256()
+    for path, data in _folder_files(_root(place)):
+        body = data.value.encode() if isinstance(data, LeftOut) else data
+        total.update(f"{path}\0{len(body)}\0".encode() + body)
+    return total.hexdigest()
 
 
 def read_commit(checkout: Path, commit: str = "HEAD") -> Corpus:
@@ -73,12 +91,17 @@ def read_commit(checkout: Path, commit: str = "HEAD") -> Corpus:
 
     Raises CorpusError when git refuses, or the commit has no `knowledge` folder.
     """
+    name = _commit_name(checkout, commit)
+    return _corpus(_commit_files(checkout, name), name)
+
+
+def _commit_name(checkout: Path, commit: str) -> str:
     if commit.startswith("-"):
         raise CorpusError(f"{commit!r} is no commit")
     name = _git(checkout, "rev-parse", "--verify", "--end-of-options", f"{commit}^{{commit}}").decode().strip()
     if not _COMMIT.fullmatch(name):
         raise CorpusError(f"git names the commit {name!r}")
-    return _corpus(_commit_files(checkout, name), name)
+    return name
 
 
 def _git(checkout: Path, *arguments: str) -> bytes:
@@ -143,7 +166,7 @@ def _placed(path: str) -> LeftOut | None:
             return reason
     if _LANGUAGE_SUFFIX.search(parts[-1]):
         return LeftOut.OTHER_LANGUAGE
-    return None if len(parts) == 2 and _CATEGORY.fullmatch(parts[0]) else LeftOut.MISPLACED
+    return None if len(parts) == 2 and CATEGORY.fullmatch(parts[0]) else LeftOut.MISPLACED
 
 
 def _corpus(files: Iterable[tuple[str, bytes | LeftOut]], commit: str) -> Corpus:

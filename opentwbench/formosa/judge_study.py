@@ -1,7 +1,8 @@
 """The planted-defect study that a judge passes before it may ground: known damage in good items, by rule.
 
-What belongs here: the three defects, planting them, the figures of a judge, the pass mark, and the refusal of a judge
-that did not reach it. What does not: asking (evaluation.runner), and what judges have in common (panel.py).
+What belongs here: which items are good, the three defects, planting them, the figures of a judge, the pass mark, and
+the refusal of a judge that did not reach it. What does not: asking (evaluation.runner), and what judges have in common
+(panel.py).
 Three classes, at least 40 trials of each. Trials on one item are no independent draws, so an interval is that of the
 distinct items behind them. Source: facts on the published construction; the issue, "Grounding judge".
 """
@@ -19,8 +20,9 @@ from opentwbench.dataset.contract import excerpt
 from opentwbench.evaluation.model import Rate, Response
 from opentwbench.evaluation.scoring import rate
 from opentwbench.exam.fingerprint import fold_loose
-from opentwbench.formosa.grounding import Judgement, read_judgement
-from opentwbench.formosa.model import LETTERS, Draft, Window
+from opentwbench.formosa.grounding import Judgement, quoted, read_judgement
+from opentwbench.formosa.model import LETTERS, Draft, Screened, Window
+from opentwbench.formosa.screens import stands_in
 
 PER_CLASS = 40
 """Fewest trials of each class. Source: the issue."""
@@ -62,6 +64,38 @@ class Trial:
     planted: Defect | None
     variant: str = ""
     """Which form of the defect: 'B' for the key moved to B, 'repeated' for two equal options."""
+
+
+# -- good items -------------------------------------------------------------------------------------------------------
+
+MOST_GOOD = 60
+"""Good items of a study that are chosen by rule: their approval then has an interval of at most 25 points."""
+
+
+def good_by_rule(
+    screened: Iterable[Screened], windows: Mapping[str, Window], most: int = MOST_GOOD
+) -> list[tuple[Draft, Window]]:
+    """Drafts that a reader can check by sight, chosen by a hash of the window: a study's good items where no person has
+    looked at any.
+
+    No finding; the quotation stands in the window and holds the keyed answer, and no other option stands in the window.
+    That is a mechanical reading of "good": a draft can pass it and be bad, and a judge that rejects it loses a point of
+    approval for it.
+    """
+    found = []
+    for each in screened:
+        window = windows.get(each.draft.window_id)
+        if each.bucket is None and window is not None and _checkable(each.draft, window):
+            found.append((each.draft, window))
+    found.sort(key=lambda pair: hashlib.sha256(pair[0].window_id.encode()).hexdigest())
+    return found[:most]
+
+
+def _checkable(draft: Draft, window: Window) -> bool:
+    if draft.key not in draft.options or not quoted(draft.quote, window.text):
+        return False
+    wrong = [text for letter, text in draft.options.items() if letter != draft.key]
+    return stands_in(draft.options[draft.key], draft.quote) and not any(stands_in(t, window.text) for t in wrong)
 
 
 # -- planting ---------------------------------------------------------------------------------------------------------

@@ -10,7 +10,8 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 from opentwbench.dataset.contract import MAX_TEXT, excerpt
 from opentwbench.exam.fingerprint import fold_loose
@@ -234,3 +235,39 @@ def baselines(drafts: Sequence[Draft], permute: bool = False) -> dict[str, Basel
         top = [letter for letter, size in sizes.items() if size == max(sizes.values())]
         longest += (key in top) / len(top)
     return {"always_a": Baseline(first, len(drafts)), "pick_longest": Baseline(longest, len(drafts))}
+
+
+def with_more(screened: Iterable[Screened], findings: Mapping[str, Sequence[Finding]]) -> list[Screened]:
+    """Screened drafts with further findings by window id (a maintainer's), in the order of the closed list."""
+    return [
+        replace(each, findings=tuple(sorted({*each.findings, *more}, key=_place)))
+        if (more := findings.get(each.draft.window_id))
+        else each
+        for each in screened
+    ]
+
+
+def _place(finding: Finding) -> tuple[int, str]:
+    return list(Exclusion).index(finding.exclusion), finding.evidence
+
+
+def figures(screened: Sequence[Screened]) -> dict[str, Any]:
+    """Every figure of the screens by name: buckets, all matches, cautions, and the shortcuts among what passes."""
+    buckets = Counter(each.bucket for each in screened)
+    passing = [each.draft for each in screened if each.bucket is None]
+    matched = Counter(finding.exclusion for each in screened for finding in each.findings)
+    cautions = Counter(notice.caution.value for each in screened for notice in each.notices)
+    return {
+        "drafts": len(screened),
+        "pass": len(passing),
+        "excluded": {name.value: buckets[name] for name in Exclusion if buckets[name]},
+        "matched": {name.value: matched[name] for name in Exclusion if matched[name]},
+        "cautions": dict(sorted(cautions.items())),
+        "shortcuts": {
+            when: {
+                name: {"right": round(found.right, 2), "drafts": found.drafts, "interval": found.interval.shown()}
+                for name, found in baselines(passing, permute).items()
+            }
+            for when, permute in (("before", False), ("after", True))
+        },
+    }

@@ -1,4 +1,4 @@
-"""Windows and drafts' findings as files between steps: JSONL, read as hostile.
+"""Windows, screened drafts and drafts' findings as files between steps: JSONL, read as hostile.
 
 What belongs here: writing and reading records. What does not: how windows are cut and what the screens look for.
 """
@@ -58,6 +58,25 @@ def read_findings(path: Path) -> dict[str, tuple[Finding, ...]]:
             raise DatasetError(f"{where}: no exclusion {excerpt(record['exclusion'])}")
         own = found.get(record["window_id"], ())
         found[record["window_id"]] = (*own, Finding(Exclusion(record["exclusion"]), record["evidence"]))
+    return found
+
+
+def screened_bytes(screened: Iterable[Screened]) -> bytes:
+    """Drafts after their screens as JSONL, one a line."""
+    return jsonl_bytes(asdict(each) for each in screened)
+
+
+def read_screened(path: Path) -> list[Screened]:
+    """Drafts after their screens of a JSONL file; raises DatasetError naming the line for a record that is none."""
+    found = []
+    for number, record in enumerate(read_jsonl(path), 1):
+        try:
+            draft = Draft(**record["draft"])
+            findings = tuple(Finding(Exclusion(f["exclusion"]), str(f["evidence"])) for f in record["findings"])
+            notices = tuple(Notice(Caution(n["caution"]), str(n["evidence"])) for n in record["notices"])
+        except (KeyError, TypeError, ValueError) as error:
+            raise DatasetError(f"{path.name} line {number}: no screened draft: {excerpt(str(error))}") from None
+        found.append(Screened(draft, findings, notices))
     return found
 
 
