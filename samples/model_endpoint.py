@@ -33,6 +33,8 @@ from typing import Any, Self
 
 from aiohttp import web
 
+from samples import formosa_script
+
 CHAT_PATH = "/v1/chat/completions"
 EMBEDDINGS_PATH = "/v1/embeddings"
 CONTROL_PATH = "/control"
@@ -122,6 +124,10 @@ class Script:
     """More requests at a time than this are answered with 429; 0 is no limit."""
     retry_after: str = ""
     """Retry-After of those."""
+    formosa: bool = False
+    """Answer as the drafting model, the judges and the pool of `formosa_script`."""
+    knows: str = ""
+    """With `formosa`: a benchmark.jsonl whose answers the pool knows, read when asked and again when it changes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,6 +189,7 @@ class Endpoint:
         """Requests that carried an Authorization header."""
         self.arrivals: list[float] = []
         """When each request came, on the monotonic clock, in seconds."""
+        self._known: tuple[tuple[str, int], Mapping[str, str]] = (("", 0), {})
 
     async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
         """Answer one request."""
@@ -237,7 +244,17 @@ class Endpoint:
         letter = choose(asked, script.answers)
         if rule:
             return await _by_rule(request, rule, body, letter)
+        if script.formosa:
+            content = formosa_script.reply(body, read_question, self._answers_now)
+            return _json(_completion(body, {"role": "assistant", "content": content}))
         return _json(_completion(body, _usual(body, letter, script.reply)))
+
+    def _answers_now(self) -> Mapping[str, str]:
+        path = self.script.knows
+        state = (path, os.stat(path).st_mtime_ns) if path and os.path.exists(path) else ("", 0)  # noqa: PTH110, PTH116
+        if state != self._known[0]:
+            self._known = (state, _answers(path) if path else {})
+        return self._known[1]
 
     def _take(self, message: str, body: Mapping[str, Any]) -> Rule | None:
         for planted in self._rules:
@@ -521,6 +538,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--latency", type=float, default=0.0, help="seconds each answer takes")
     parser.add_argument("--jitter", type=float, default=0.0, help="up to this many seconds more")
     parser.add_argument("--knows", default="", metavar="BENCHMARK_JSONL", help="answer these questions rightly")
+    parser.add_argument("--formosa", action="store_true", help="draft, judge and answer as scripted models of Formosa")
     parser.add_argument("--certificate", default="", metavar="PEM", help="speak TLS with this certificate and key")
     parser.add_argument("--until-closed", action="store_true", help="end when standard input ends")
     given = parser.parse_args(arguments)
@@ -529,6 +547,7 @@ def main(arguments: list[str] | None = None) -> int:
         tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         tls.load_cert_chain(given.certificate)
     script = Script(given.latency, given.jitter, _answers(given.knows) if given.knows else {})
+    script.formosa, script.knows = given.formosa, given.knows
     with contextlib.suppress(KeyboardInterrupt):
         asyncio.run(serve(Endpoint(script), given.port, tls, until_closed=given.until_closed))
     return 0
