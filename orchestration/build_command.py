@@ -20,7 +20,7 @@ from rich.progress import Progress as Bars
 from rich.table import Table
 
 from opentwbench.exam.index import MAX_VANISHED_SHARE
-from orchestration import index_command
+from orchestration import build_formosa_command, index_command
 from resources.connections import NOT_APPLIED
 
 if TYPE_CHECKING:
@@ -44,6 +44,7 @@ def _group() -> None:
 
 
 app.command("index-history", epilog=index_command.STATUSES)(index_command.index_history)
+app.command("formosa", epilog=build_formosa_command.STATUSES)(build_formosa_command.formosa)
 
 
 class BarProgress:

@@ -39,6 +39,8 @@ class Configuration:
     """Folder of the warehouse; '' is the store's."""
     hub: Mapping[str, Any] = field(default_factory=dict)
     """Fields of HubResource; without a namespace nothing is pushed."""
+    formosa: Mapping[str, Any] = field(default_factory=dict)
+    """Fields of FormosaResource; what is not given is what the store keeps of its last build."""
     daily: bool = False
     """The one switch of the incremental life: schedule and sensors run without anybody turning them on."""
 
@@ -65,6 +67,7 @@ class Configuration:
 
     def resources(self) -> dict[str, object]:
         """The resources by the names that assets and checks ask for."""
+        from resources.formosa import FormosaResource
         from resources.hub import HubResource
         from resources.ministry import MinistryResource
         from resources.models import ModelsResource, WarehouseResource
@@ -79,6 +82,7 @@ class Configuration:
             "target": PublicationResource(url=self.publication),
             "progress": self.progress,
             "endpoints": ModelsResource(**self.endpoint),
+            "formosa": FormosaResource(**self.formosa),
             "warehouse": WarehouseResource(folder=self.warehouse),
             "hub": HubResource(**self.hub),
         }

@@ -3,8 +3,8 @@
 `build_defs` makes a fresh Definitions for any configuration: tests and the command line use it too. The module's `defs`
 is the configuration of the environment: OTB_STORE (folder or URL), OTB_SOURCE (live, a base URL or a mirror folder),
 OTB_DELAY_SECONDS (between two requests), OTB_MAX_VANISHED_SHARE (of the index's keyed rows), OTB_DAILY (on or off: the
-one switch of the daily schedule and its sensors) and OTB_HUB_NAMESPACE (whom data sets are pushed to the Hub as; unset:
-none is).
+one switch of the daily schedule and its sensors), OTB_HUB_NAMESPACE (whom data sets are pushed to the Hub as; unset:
+none is), OTB_BASE_URL (where models are asked; unset: none is) and OTB_API_KEY_ENV (which variable holds the key).
 """
 
 from __future__ import annotations
@@ -16,10 +16,13 @@ import dagster as dg
 import assets.apparatus
 import assets.evaluation
 import assets.exam
+import assets.formosa
+import assets.formosa_items
 import assets.hub
 import assets.publication
 import checks.exam
-from orchestration import evaluation_jobs
+import checks.formosa
+from orchestration import evaluation_jobs, formosa_jobs
 from orchestration.configuration import Configuration
 from orchestration.jobs import JOBS
 from orchestration.schedules import schedules
@@ -33,8 +36,10 @@ ASSETS = (
     *assets.hub.ASSETS,
     *assets.evaluation.ASSETS,
     *assets.apparatus.ASSETS,
+    *assets.formosa.ASSETS,
+    *assets.formosa_items.ASSETS,
 )
-CHECKS = (*checks.exam.SUBJECT_CHECKS, *checks.exam.RELEASE_CHECKS)
+CHECKS = (*checks.exam.SUBJECT_CHECKS, *checks.exam.RELEASE_CHECKS, *checks.formosa.FORMOSA_CHECKS)
 
 
 def from_environment() -> Configuration:
@@ -48,6 +53,10 @@ def from_environment() -> Configuration:
         source=os.environ.get("OTB_SOURCE", "live"),
         ministry={field: float(os.environ[name]) for field, name in named.items() if os.environ.get(name)},
         daily=daily == "on",
+        endpoint={
+            "base_url": os.environ.get("OTB_BASE_URL", ""),
+            "api_key_env": os.environ.get("OTB_API_KEY_ENV", ""),
+        },
         hub={"namespace": os.environ.get("OTB_HUB_NAMESPACE", ""), "sample": os.environ.get("OTB_HUB_SAMPLE", "")},
     )
 
@@ -57,7 +66,7 @@ def build_defs(configuration: Configuration) -> dg.Definitions:
     return dg.Definitions(
         assets=list(ASSETS),
         asset_checks=list(CHECKS),
-        jobs=[*JOBS, *evaluation_jobs.JOBS],
+        jobs=[*JOBS, *evaluation_jobs.JOBS, *formosa_jobs.JOBS],
         schedules=list(schedules(running=configuration.daily)),
         sensors=[*sensors(running=configuration.daily), *evaluation_jobs.SENSORS],
         resources=configuration.resources(),

@@ -7,19 +7,20 @@ warehouse itself (`resources.warehouse`). A key is named by its environment vari
 from __future__ import annotations
 
 import asyncio
-import os
 from pathlib import Path
 
 import dagster as dg
 from pydantic import Field
 
-from opentwbench.evaluation.client import NO_SECRET, Endpoint, EndpointError, Rates, Secret
+from opentwbench.evaluation.client import Endpoint, Rates
 from opentwbench.evaluation.costs import Limit
 from opentwbench.evaluation.items import Roster, item_set
 from opentwbench.evaluation.journal import write_run
 from opentwbench.evaluation.protocols import find
 from opentwbench.evaluation.runner import RunOutcome, Tally, run
 from opentwbench.evaluation.runs import Wish, prepare
+from resources.formosa_asking import Asker, secret_of
+from resources.progress import Progress
 from resources.store import Store
 from resources.warehouse import Warehouse, warehouse_of
 from resources.warehouse_tables import Places
@@ -58,17 +59,13 @@ class ModelsResource(dg.ConfigurableResource):
         plan, record = prepare(wish, asked, Roster(asked))
         folder = places.runs / record.run_id
         write_run(folder, record, plan.protocol)
-        endpoint = Endpoint(self.base_url, secret=self._secret())
+        endpoint = Endpoint(self.base_url, secret=secret_of(self.api_key_env))
         tally, limit = Tally(record.n_items * record.repeats), Limit(self.max_total_tokens or None)
         return record.run_id, asyncio.run(run(plan, folder, endpoint, Rates(self.concurrency), tally, limit=limit))
 
-    def _secret(self) -> Secret:
-        if not self.api_key_env:
-            return NO_SECRET
-        value = os.environ.get(self.api_key_env)
-        if not value:
-            raise EndpointError(f"the environment variable {self.api_key_env} is not set")
-        return Secret(value)
+    def asker(self, progress: Progress) -> Asker:
+        """The same endpoint for requests that are no benchmark's: Formosa's drafts, judgements and pool."""
+        return Asker(self.base_url, self.api_key_env, self.concurrency, self.max_total_tokens, progress)
 
 
 class WarehouseResource(dg.ConfigurableResource):

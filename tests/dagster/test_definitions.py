@@ -14,6 +14,7 @@ from assets.apparatus import READ
 from opentwbench.apparatus.studies import STUDIES
 from opentwbench.dataset.validators import BLOCKING_CHECKS
 from opentwbench.evaluation.warehouse import SCHEMAS
+from opentwbench.formosa.dataset_checks import CHECKS as FORMOSA_CHECKS
 from orchestration.definitions import Configuration, build_defs, from_environment
 from orchestration.schedules import schedules
 from orchestration.sensors import sensors
@@ -34,6 +35,15 @@ GRAPH = {
     # The studies read raw tables; their own table is made from them, so that no cycle runs through the mart.
     **{f"apparatus/{name}": (tuple(f"raw/{of}" for of in READ), "", False, (), ()) for name in STUDIES},
     "raw/apparatus_studies": (tuple(sorted(f"apparatus/{name}" for name in STUDIES)), "", False, (), ()),
+    "formosa_windows": ((), "", False, (), ()),
+    "formosa_drafts": (("formosa_windows",), "formosa_categories", True, (), ()),
+    "formosa_screens": (("formosa_drafts",), "", False, (), ()),
+    "formosa_judge_study": (("formosa_screens",), "", False, (), ()),
+    "formosa_grounded": (("formosa_judge_study", "formosa_screens"), "formosa_categories", True, (), ()),
+    "formosa_items": (("formosa_grounded",), "", False, (), ()),
+    "formosa_difficulty": (("formosa_items",), "", False, (), ()),
+    "formosa_dataset": (("formosa_difficulty",), "", False, tuple(sorted(FORMOSA_CHECKS)), ()),
+    "formosa_publication": (("formosa_dataset",), "", False, (), ()),
 }
 
 

@@ -1,0 +1,266 @@
+"""Difficulty, data set, verdicts and publication of the Formosa track in a store, and where the whole of it stands.
+
+What belongs here: reading inputs, calling the library, writing products with their records. What does not: rules
+(`opentwbench.formosa`), the gate (`dataset.publication`) and when something is made (assets, build).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from opentwbench.dataset.files import read_jsonl
+from opentwbench.dataset.manifest import MANIFEST_NAME, json_bytes, read_manifest, sha256
+from opentwbench.dataset.model import DatasetError, Withdrawal
+from opentwbench.dataset.publication import Published, Verdict, folder_hashes, publish
+from opentwbench.dataset.validators import CheckOutcome
+from opentwbench.evaluation.protocols import REGISTRY, Protocol
+from opentwbench.exam.exclusion_lists import read_id_list
+from opentwbench.formosa.accounting import banded, total
+from opentwbench.formosa.band import Difficulty, read_sidecar
+from opentwbench.formosa.curation import (
+    Edition,
+    LeftOut,
+    Member,
+    Transfer,
+    external,
+    freeze,
+    member_record,
+    sidecar_of,
+    transfer,
+)
+from opentwbench.formosa.dataset_checks import CHECKS, judge
+from opentwbench.formosa.digests import code_version
+from opentwbench.formosa.model import FormosaItem
+from opentwbench.formosa.orthography import slips
+from opentwbench.formosa.output import FOLDER_NAMES, SLUG, Release, full_version, sidecar_bytes, write_release
+from opentwbench.formosa.pool import member_of_run, member_of_submission, pool_run, roles
+from resources.exam_products import PUBLISHED, UNFINISHED, WITHHELD
+from resources.formosa_asking import unasked
+from resources.formosa_drafts import lexicon_of, started
+from resources.formosa_grounds import account_of, studies
+from resources.formosa_places import (
+    DATASET,
+    DATASET_RECORD,
+    EDITION,
+    EDITION_RECORD,
+    ITEMS,
+    ITEMS_RECORD,
+    PUBLICATION,
+    SIDECAR,
+    STUDIES,
+    Track,
+    inputs_of,
+)
+from resources.store import Store
+
+# -- difficulty -------------------------------------------------------------------------------------------------------
+
+
+def edition_inputs(track: Track, protocol: Protocol) -> str:
+    """Digest of the full set, of the pool and its stored results, and of what is cut."""
+    plan = track.plan
+    stored = [_folder_digest(Path(each)) for each in (*plan.runs, *plan.submissions)]
+    wanted = (plan.pool, plan.external, plan.runs, plan.submissions, plan.band, plan.edition, plan.date)
+    return inputs_of(track.hash_of(ITEMS), stored, wanted, protocol.protocol_id)
+
+
+def _folder_digest(folder: Path) -> str:
+    files = sorted(each for each in folder.glob("*") if each.is_file()) if folder.is_dir() else []
+    return inputs_of([(each.name, sha256(each.read_bytes())) for each in files])
+
+
+def edition_is_current(track: Track, protocol: Protocol) -> bool:
+    """Whether the edition is cut from the full set and the pool as they are now; as `drafts_are_current`."""
+    current = track.holds(EDITION_RECORD, edition_inputs(track, protocol), [EDITION, SIDECAR])
+    return current and not (track.asker.base_url and track.record(EDITION_RECORD)["pending"])
+
+
+def make_edition(track: Track, protocol: Protocol) -> dict[str, Any]:
+    """Ask the pool what it was not asked yet and freeze the edition that it gives; returns the record.
+
+    Raises CurationError for a pool, band or name that cannot be, AskingStopped when a model was not asked to the end.
+    """
+    plan, items = track.plan, track.items()
+    version = full_version(items)
+    name, date = plan.names
+    asked, pending = 0, 0
+    members: dict[str, list[Member]] = {"pool": [], "external": []}
+    for kind, models in (("pool", plan.pool), ("external", plan.external)):
+        for model in models:
+            folder, sent, left = _ask_member(track, model, protocol, items)
+            asked, pending = asked + sent, pending + left
+            members[kind].append(member_of_run(folder, items, version))
+    members["pool"] += [member_of_run(Path(each), items, version) for each in plan.runs]
+    known = {each.protocol_id: each for each in (*REGISTRY.values(), protocol)}
+    members["pool"] += [member_of_submission(Path(each), known, version) for each in plan.submissions]
+    pool, beside = members["pool"], members["external"]
+    sidecar = sidecar_of([item.item_id for item in items], [*pool, *beside])
+    band, data = plan.band_of(len(pool)), sidecar_bytes(sidecar)
+    edition = freeze(
+        name,
+        date,
+        version,
+        band,
+        sidecar,
+        sha256(data),
+        [member_record(each) for each in pool],
+        [member_record(each) for each in beside],
+        roles(items),
+    )
+    written = json_bytes(edition.to_json())
+    # Every edition that was ever frozen stays: two of them are compared side by side.
+    for folder in (f"formosa/editions/{edition.edition_id}", "formosa/edition"):
+        track.store.write(f"{folder}/difficulty.jsonl", data)
+        track.store.write(f"{folder}/edition.json", written)
+    figures = {
+        "asked": asked,
+        "pending": pending,
+        "edition_id": edition.edition_id,
+        "version": version,
+        **{kind: len(getattr(edition.cut, kind)) for kind in ("kept", "easier", "harder", "unmeasured")},
+        "unparsed": {str(each["model"]): each["unparsed"] for each in edition.pool},
+    }
+    return track.keep(EDITION_RECORD, edition_inputs(track, protocol), [EDITION, SIDECAR], figures)
+
+
+def _ask_member(track: Track, model: str, protocol: Protocol, items: Sequence[FormosaItem]) -> tuple[Path, int, int]:
+    """The folder of a pool member's run, the requests of this start, and those still open."""
+    plan, about = pool_run(model, protocol, items, started())
+    folder = track.run_folder("pool", about.run_id)
+    outcome = track.asker.ask(plan, about, protocol, folder)
+    return folder, outcome.asked if outcome else 0, unasked(plan, folder)
+
+
+# -- the data set -----------------------------------------------------------------------------------------------------
+
+
+def dataset_inputs(track: Track) -> str:
+    """Digest of the edition, the full set, the studies, the accounts and the withdrawals."""
+    withdrawn = [each.to_json() for each in _withdrawals(track)]
+    names = (EDITION, SIDECAR, ITEMS, STUDIES)
+    return inputs_of([track.hash_of(name) for name in names], track.record(ITEMS_RECORD).get("by_category"), withdrawn)
+
+
+def _withdrawals(track: Track) -> list[Withdrawal]:
+    return [each for _, each in sorted(read_id_list(track.plan.file("withdrawn")).items())]
+
+
+def transfer_of(track: Track) -> tuple[Edition, list[Difficulty], Transfer | None, list[LeftOut]]:
+    """The frozen edition, its sidecar, the leave-one-out table (None under three models) and the models beside it.
+
+    Raises CurationError, DatasetError or StoreError for what is not there or not whole.
+    """
+    edition = Edition.from_json(track.store.read_json(EDITION))
+    sidecar = read_sidecar(read_jsonl(track.path(SIDECAR)))
+    table = transfer(sidecar, edition.models, edition.band, edition.roles) if len(edition.models) > 2 else None
+    names = [str(each["model"]) for each in edition.external]
+    beside = [external(sidecar, edition.models, edition.band, n, edition.roles.get(n, ())) for n in names]
+    return edition, sidecar, table, beside
+
+
+def release_of(track: Track) -> Release:
+    """Everything that the published folder is written from; raises as `transfer_of`."""
+    edition, sidecar, table, beside = transfer_of(track)
+    items = track.items()
+    parts = {
+        category: banded(account_of(track, category), edition.cut, {i.item_id for i in items if i.category == category})
+        for category in track.categories
+    }
+    judged = {item.judge for item in items}
+    return Release(
+        items=tuple(items),
+        edition=edition,
+        sidecar=tuple(sidecar),
+        transfer=table,
+        judges=tuple(each for each in studies(track) if each.judge in judged),
+        account=total(parts.values()),
+        by_category=parts,
+        code_version=code_version(),
+        external=tuple(beside),
+        withdrawals=tuple(_withdrawals(track)),
+    )
+
+
+def make_dataset(track: Track) -> str:
+    """Write the data-set folder; returns its version. Raises DatasetError as `write_release`."""
+    inputs = dataset_inputs(track)
+    with track.store.folder(DATASET, write=True) as folder:
+        version = write_release(release_of(track), folder)
+        hashes = folder_hashes(folder, FOLDER_NAMES)
+    track.store.write_json(DATASET_RECORD, {"inputs": inputs, "files": hashes, "version": version})
+    return version
+
+
+# -- verdicts and publication -----------------------------------------------------------------------------------------
+
+
+def judge_dataset(track: Track, check: str) -> CheckOutcome:
+    """Run one blocking check and keep its verdict on just the bytes that it read."""
+    # An older verdict must not outlive a check that breaks off.
+    track.store.remove(track.store.verdict(SLUG, check))
+    words = lexicon_of(track)
+    look = None if words is None else partial(slips, lexicon=words)
+    try:
+        outcome, verdict = judge(check, track.path(DATASET), look, code_version())
+    except DatasetError as error:
+        return CheckOutcome(check, False, "error", {}, str(error))
+    track.store.write_json(track.store.verdict(SLUG, check), verdict.to_json())
+    return outcome
+
+
+def verdicts(track: Track) -> list[Verdict]:
+    """The stored verdicts of the blocking checks, those that are there, in the order of the checks."""
+    found = (track.store.read_json_or_none(track.store.verdict(SLUG, check)) for check in CHECKS)
+    return [Verdict.from_json(record) for record in found if record is not None]
+
+
+def publish_dataset(track: Track, public: Store) -> Published:
+    """Publish exactly the bytes that every blocking check passed; raises PublicationRefused naming what is against it.
+
+    It is the gate of the exam track, with this track's checks and files.
+    """
+    with track.store.folder(DATASET) as folder, public.folder(PUBLICATION, write=True) as out:
+        return publish(folder, verdicts(track), out, required=tuple(CHECKS), holds=FOLDER_NAMES)
+
+
+@dataclass(frozen=True, slots=True)
+class DatasetState:
+    """Where the data set stands. `against` says what withholds it, one entry a check that did not pass."""
+
+    state: str
+    items: int = 0
+    version: str = ""
+    against: tuple[str, ...] = ()
+
+
+def dataset_state(track: Track, public: Store) -> DatasetState:
+    """Decided from the bytes themselves: nothing is believed because it was once recorded."""
+    record = track.record(DATASET_RECORD)
+    if not record or record["inputs"] != dataset_inputs(track):
+        return DatasetState(UNFINISHED)
+    try:
+        hashes = folder_hashes(track.path(DATASET), FOLDER_NAMES)
+        manifest = read_manifest(track.path(DATASET))
+    except DatasetError:
+        return DatasetState(UNFINISHED)
+    given = {verdict.check: verdict for verdict in verdicts(track)}
+    if record["files"] != hashes or any(c not in given or given[c].files != hashes for c in CHECKS):
+        return DatasetState(UNFINISHED)
+    items, version = int(manifest["counts"]["items"]), str(manifest["version"])
+    if against := tuple(f"{v.check}: {v.detail}" for v in given.values() if not v.passed):
+        return DatasetState(WITHHELD, items, version, against)
+    return DatasetState(PUBLISHED if _is_published(public, hashes) else UNFINISHED, items, version)
+
+
+def _is_published(public: Store, judged: Mapping[str, str]) -> bool:
+    try:
+        with public.folder(PUBLICATION) as folder:
+            found, manifest = folder_hashes(folder, FOLDER_NAMES), read_manifest(folder)
+    except DatasetError:
+        return False
+    same = all(found[name] == expected for name, expected in judged.items() if name != MANIFEST_NAME)
+    return same and manifest.get("judged_manifest_sha256") == judged[MANIFEST_NAME]
