@@ -23,9 +23,9 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from opentwbench.dataset.atomic import write_file
-from opentwbench.exam.model import PARSE_CAUSED, PaperRecord, PaperRejected
+from opentwbench.exam.model import PARSE_CAUSED, PaperRecord
 from opentwbench.exam.paper import SECONDS_A_PAPER, parse_pairs, record_to_report
-from opentwbench.exam.picture import draw, view
+from opentwbench.exam.picture import Wanted, illustrate
 
 USAGE, REJECTED = 2, 3
 """Exit statuses beside 0; 1 stays what Python gives to a fault of ours."""
@@ -91,6 +91,9 @@ def show(
     number: Annotated[
         int | None, typer.Option("--question", min=1, help="Only this question's pages and boxes.")
     ] = None,
+    seconds: Annotated[
+        float, typer.Option(min=1.0, help="Longest time for the paper before it is refused as too_large.")
+    ] = SECONDS_A_PAPER,
 ) -> None:
     """Draw the pages of QUESTION with the boxes the parser saw: number, stem (Q) and each option by its letter.
 
@@ -99,21 +102,18 @@ def show(
     Exit status: 0 pictures written (also of a rejected paper, whose reason is printed); 2 wrong arguments or no such
     question; 3 the file has no pages to show.
     """
-    try:
-        what = view(question, number)
-        prefix = f"question_{number:03d}_" if number is not None and what.rejection is None else ""
-        for picture in draw(question, what, prefix):
-            write_file(out / picture.name, picture.png)
-            typer.echo(str(out / picture.name))
-    except PaperRejected as rejection:
-        typer.echo(f"{_plain(str(rejection))}", err=True)
-        raise typer.Exit(REJECTED) from rejection
-    except ValueError as error:
-        _refuse(str(error))
-    if what.rejection:
-        typer.echo(f"rejected: {_plain(str(what.rejection))}", err=True)
-    else:
-        typer.echo(f"{what.questions} questions read", err=True)
+    prefix = f"question_{number:03d}_" if number is not None else ""
+    [seen] = illustrate([Wanted(question, number, prefix)], seconds=seconds)
+    if seen.no_such_question:
+        _refuse(seen.refused)
+    if seen.refused:
+        typer.echo(_plain(seen.refused), err=True)
+        raise typer.Exit(REJECTED)
+    for picture in seen.pictures:
+        write_file(out / picture.name, picture.png)
+        typer.echo(str(out / picture.name))
+    words = f"rejected: {_plain(seen.rejection)}" if seen.rejection else f"{seen.questions} questions read"
+    typer.echo(words, err=True)
 
 
 @app.command()
@@ -133,7 +133,9 @@ def doubts(
     """
     given = list(_read_pairs(pairs))
     entries: list[tuple[str, str, str]] = []  # caption, reason, picture ('' when there is none)
-    printed = doubtful = 0
+    wanted: list[Wanted] = []
+    places: list[int] = []  # of each wanted picture's entry
+    printed = 0
     for number, (pair, record) in enumerate(zip(given, _records(given, processes, SECONDS_A_PAPER), strict=True)):
         if not record.accepted:
             entries.append((_plain(record.question_file), _detail(record), ""))
@@ -141,14 +143,16 @@ def doubts(
         for item in record.items:
             if item.exclusion not in PARSE_CAUSED:
                 continue
-            doubtful += 1
-            what = view(pair.paths[0], item.q_no)
-            pictures = list(draw(pair.paths[0], what, f"paper_{number:04d}_question_{item.q_no:03d}_"))
-            for picture in pictures:
-                write_file(out / picture.name, picture.png)
+            wanted.append(Wanted(pair.paths[0], item.q_no, f"paper_{number:04d}_question_{item.q_no:03d}_"))
+            places.append(len(entries))
             caption = f"{_plain(record.question_file)} question {item.q_no} (page {item.page})"
-            reasons = ", ".join(exclusion.value for exclusion in item.exclusions)
-            entries.append((caption, reasons, pictures[0].name if pictures else ""))
+            entries.append((caption, ", ".join(exclusion.value for exclusion in item.exclusions), ""))
+    for place, seen in zip(places, illustrate(wanted, processes=processes), strict=True):
+        for picture in seen.pictures:
+            write_file(out / picture.name, picture.png)
+        if seen.pictures:
+            entries[place] = (*entries[place][:2], seen.pictures[0].name)
+    doubtful = len(wanted)
     write_file(out / "index.html", _doubts_page(entries, doubtful, printed).encode())
     share = 100 * doubtful / printed if printed else 0.0
     typer.echo(f"{doubtful} of {printed} printed questions ({share:.2f} %) are excluded by our own reading")

@@ -40,6 +40,7 @@ REJECTIONS: dict[str, tuple[str, str]] = {
     "options_incomplete": ("選項不完整", "Options incomplete"),
     "pair_mismatch": ("試題與答案不是同一份", "Paper and key do not belong together"),
     "too_large": ("檔案過大", "Too large"),
+    "active_content": ("內含程式或附件", "Holds a script, an action or an attachment"),
 }
 
 CHECKS: dict[str, tuple[str, str]] = {

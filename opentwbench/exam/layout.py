@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pymupdf
+from pymupdf import mupdf
 
 from opentwbench.exam.glyphs import map_symbol_font
 from opentwbench.exam.model import Box, PaperRejected, RejectionReason
@@ -30,6 +31,12 @@ MAX_PAGES = 200
 
 MAX_KEY_PAGES = 12
 """Most pages of a key. Real ones have one; a grid of 100 cells a page never needs more."""
+
+MAX_OBJECTS = 100_000
+"""Most objects of a file; real ones have at most 1,590."""
+
+MAX_PAGE_CONTENT = 2 * 1024 * 1024
+"""Most bytes of a page's unpacked content; the largest of the 565 real files has 72,654 on a page."""
 
 MIN_CHARACTERS_A_PAGE = 20
 """A born-digital paper has hundreds; a scan has none or a stamp."""
@@ -69,6 +76,15 @@ SHIFT = 0.6
 SMALL = 0.86
 """A span below this share of its line's size is raised or lowered text, not a line of its own."""
 
+
+UNREADABLE = (RuntimeError, ValueError, mupdf.FzErrorBase, MemoryError)
+"""What PyMuPDF raises for a damaged or hostile file; MuPDF's own errors are no RuntimeError."""
+
+_ACTIVE = re.compile(
+    r"/S ?/(?:JavaScript|Launch|SubmitForm|ImportData|Rendition)\b|/(?:JS|XFA|RichMediaContent|EmbeddedFiles?)\b"
+)
+"""Scripts, actions that leave the page, forms with scripts, embedded players and files (ISO 32000-1, 12.6.4, 7.11.4).
+None of the 46,016 objects of the 565 real files has one."""
 
 _CODE_AND_GLYPH = itemgetter(0, 1)
 _BASE = attrgetter("base")
@@ -149,7 +165,7 @@ def open_pdf(path: Path) -> Any:
     """Open a PDF that came from outside; a PyMuPDF document.
 
     Raises:
-        PaperRejected: too_large, not_a_pdf or encrypted, naming the file.
+        PaperRejected: too_large, not_a_pdf, encrypted or active_content, naming the file.
     """
     name = path.name
     try:
@@ -178,12 +194,47 @@ def open_pdf(path: Path) -> Any:
     # of the 565 real files needs rebuilding; one that does and still has its end is left to the checks.
     if document.is_repaired and b"%%EOF" not in tail:
         raise PaperRejected(RejectionReason.NOT_A_PDF, "cut short: it has no end (%%EOF)", file=name)
-    if not 0 < document.page_count <= MAX_PAGES:
-        if not document.page_count:
-            raise PaperRejected(RejectionReason.NOT_A_PDF, "is damaged: no page can be read", file=name)
-        detail = f"{document.page_count} pages, at most {MAX_PAGES} can be read"
-        raise PaperRejected(RejectionReason.TOO_LARGE, detail, file=name)
+    try:
+        _check_structure(document, name)
+    except UNREADABLE as error:
+        raise unreadable(error, "is damaged", name) from error
     return document
+
+
+def _check_structure(document: Any, name: str) -> None:
+    """Pages, objects and what the objects may do, before any page is interpreted."""
+    pages, objects = document.page_count, document.xref_length()
+    if not pages:
+        raise PaperRejected(RejectionReason.NOT_A_PDF, "is damaged: no page can be read", file=name)
+    if pages > MAX_PAGES:
+        raise PaperRejected(RejectionReason.TOO_LARGE, f"{pages} pages, at most {MAX_PAGES} can be read", file=name)
+    if objects > MAX_OBJECTS:
+        raise PaperRejected(RejectionReason.TOO_LARGE, f"{objects} objects, at most {MAX_OBJECTS}", file=name)
+    for number in range(1, objects):
+        found = _ACTIVE.search(document.xref_object(number, compressed=True))
+        if found:
+            detail = f"object {number} holds {found[0]}, which no paper needs"
+            raise PaperRejected(RejectionReason.ACTIVE_CONTENT, detail, file=name)
+
+
+def unreadable(error: BaseException, what: str, file: str, page: int | None = None) -> PaperRejected:
+    """The rejection for one of UNREADABLE: too_large when memory ran out (the limit of a worker), else not_a_pdf."""
+    starved = isinstance(error, MemoryError) or re.search(r"alloc\b.*failed", str(error)) is not None
+    reason = RejectionReason.TOO_LARGE if starved else RejectionReason.NOT_A_PDF
+    words = "needs more memory than a paper may take" if starved else f"{what} ({str(error)[:200]})"
+    return PaperRejected(reason, words, file=file, page=page)
+
+
+def _check_content(page: Any, number: int, file: str) -> None:
+    """Refuse a page that unpacks to more than MAX_PAGE_CONTENT: unpacking costs little, interpreting costs much."""
+    document = mupdf.pdf_document_from_fz_document(page.parent.this)
+    contents = mupdf.pdf_dict_get(mupdf.pdf_page_from_fz_page(page.this).obj(), mupdf.pdf_new_name("Contents"))
+    if not contents.m_internal:
+        return  # an empty page
+    size = mupdf.fz_skip(mupdf.pdf_open_contents_stream(document, contents), MAX_PAGE_CONTENT + 1)
+    if size > MAX_PAGE_CONTENT:
+        detail = f"its content unpacks to more than {MAX_PAGE_CONTENT} bytes"
+        raise PaperRejected(RejectionReason.TOO_LARGE, detail, file=file, page=number)
 
 
 def read_key_pages(path: Path) -> tuple[pymupdf.TextPage, ...]:
@@ -200,10 +251,11 @@ def read_key_pages(path: Path) -> tuple[pymupdf.TextPage, ...]:
             raise PaperRejected(RejectionReason.TOO_LARGE, detail, file=path.name)
         pages: list[pymupdf.TextPage] = []
         try:
-            pages.extend(page.get_textpage(flags=flags) for page in document)
-        except (RuntimeError, ValueError) as error:
-            detail = f"cannot be read ({error})"
-            raise PaperRejected(RejectionReason.NOT_A_PDF, detail, file=path.name, page=len(pages) + 1) from error
+            for number, page in enumerate(document, start=1):
+                _check_content(page, number, path.name)
+                pages.append(page.get_textpage(flags=flags))
+        except UNREADABLE as error:
+            raise unreadable(error, "cannot be read", path.name, len(pages) + 1) from error
     return tuple(pages)
 
 
@@ -215,11 +267,9 @@ def read_pages(path: Path) -> tuple[Page, ...]:
     """
     with open_pdf(path) as document:
         try:
-            pages = tuple(_read_page(page, number) for number, page in enumerate(document, start=1))
-        except (RuntimeError, ValueError) as error:
-            raise PaperRejected(
-                RejectionReason.NOT_A_PDF, f"a page cannot be read ({error})", file=path.name
-            ) from error
+            pages = tuple(_read_page(page, number, path.name) for number, page in enumerate(document, start=1))
+        except UNREADABLE as error:
+            raise unreadable(error, "a page cannot be read", path.name) from error
     characters = sum(map(len, " ".join([span.text for page in pages for span in page.spans]).split()))
     if characters < MIN_CHARACTERS_A_PAGE * len(pages):
         detail = f"{characters} characters on {len(pages)} pages: a scan"
@@ -227,7 +277,8 @@ def read_pages(path: Path) -> tuple[Page, ...]:
     return pages
 
 
-def _read_page(page: Any, number: int) -> Page:
+def _read_page(page: Any, number: int, file: str) -> Page:
+    _check_content(page, number, file)
     painting = paint(page)
     spans, glyphs = _painted(painting.runs)
     thin, drawings, images = _graphics(painting, spans)

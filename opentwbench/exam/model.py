@@ -41,6 +41,7 @@ class RejectionReason(StrEnum):
     OPTIONS_INCOMPLETE = "options_incomplete"
     PAIR_MISMATCH = "pair_mismatch"
     TOO_LARGE = "too_large"
+    ACTIVE_CONTENT = "active_content"
 
 
 class Exclusion(StrEnum):

@@ -24,7 +24,7 @@ from opentwbench.exam.filters import in_order, text_exclusions
 from opentwbench.exam.glyphs import half_width
 from opentwbench.exam.key_rows import compare, read_rows
 from opentwbench.exam.keys import read_key
-from opentwbench.exam.layout import read_key_pages
+from opentwbench.exam.layout import read_key_pages, unreadable
 from opentwbench.exam.model import (
     Declared,
     Exclusion,
@@ -44,6 +44,9 @@ from opentwbench.exam.workers import Lost, run_isolated
 
 SECONDS_A_PAPER = 120.0
 """Longest time for one pair. The slowest real pair takes under 2 s; a hostile file must not stop a sitting."""
+
+PAPER_MEMORY = 1024**3
+"""Address space of a process that reads papers, in bytes. Reading 60 real pairs takes 0.23 GB of it."""
 
 MOST_DOUBTFUL = 0.1
 """A paper is refused when the two question readers differ on more than one question and on a larger share. Real papers:
@@ -107,6 +110,8 @@ def parse_paper(question: Path, key: Path, first_key: Path | None = None) -> Pap
         return join(paper, sheet, first, files=(str(question), str(key)), header=seen.header)
     except PaperRejected as rejection:
         return _rejected(question, key, rejection, seen)
+    except MemoryError as error:
+        return _rejected(question, key, unreadable(error, "", question.name), seen)
     except Exception as error:  # a fault of ours on one paper must not stop the rest, nor be taken for a good paper
         detail = f"fault while parsing: {type(error).__name__}: {str(error)[:200]}"
         return _rejected(question, key, PaperRejected(RejectionReason.NOT_A_PDF, detail), seen)
@@ -129,7 +134,8 @@ def parse_pairs(
     given = list(pairs)
     distinct = list(dict.fromkeys(given))
     outcome: dict[Pair, PaperRecord] = {}
-    records = run_isolated(parse or _parse_pair, distinct, _lost, processes=processes, seconds=seconds)
+    work = parse or _parse_pair
+    records = run_isolated(work, distinct, _lost, processes=processes, seconds=seconds, memory=PAPER_MEMORY)
     for done, pair in enumerate(given, start=1):
         while pair not in outcome:
             outcome[distinct[len(outcome)]] = next(records)

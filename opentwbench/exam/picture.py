@@ -1,6 +1,7 @@
 """Pictures of a question paper with the boxes that the reader saw, so that a doubt can be settled by eye.
 
 What belongs here: drawing regions, or the words of a paper that was rejected, on its own pages. What does not: reading.
+A paper comes from outside, so commands use `illustrate`, which does both in a process of its own.
 """
 
 from __future__ import annotations
@@ -12,9 +13,11 @@ from typing import Any
 
 import pymupdf
 
-from opentwbench.exam.layout import open_pdf, read_pages
+from opentwbench.exam.layout import UNREADABLE, open_pdf, read_pages, unreadable
 from opentwbench.exam.model import Box, PaperRejected, Question, RejectionReason
+from opentwbench.exam.paper import PAPER_MEMORY, SECONDS_A_PAPER
 from opentwbench.exam.questions import read_questions
+from opentwbench.exam.workers import Lost, run_isolated
 
 DOTS_PER_INCH = 120
 """Small print of a real page stays readable."""
@@ -33,6 +36,10 @@ _COLOURS: Mapping[str, tuple[float, float, float]] = {
     "word": (0.6, 0.6, 0.6),
 }
 _TAGS = {"number": "", "stem": "Q", "word": ""}
+
+
+class NoSuchQuestion(ValueError):
+    """The number is none of the paper's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,17 +76,19 @@ def view(path: Path, question: int | None = None) -> View:
 
     Raises:
         PaperRejected: the file has no pages to show (not_a_pdf, encrypted, too_large).
-        ValueError: the paper was read and has no such question.
+        NoSuchQuestion: the paper was read and has no such question.
     """
     with open_pdf(path) as document:
         every_page = tuple(range(1, document.page_count + 1))
     try:
         paper = read_questions(path)
     except PaperRejected as rejection:
+        if rejection.reason is RejectionReason.TOO_LARGE:
+            raise  # to read its words again would cost what was refused
         return View(tuple(_words(path, rejection)), every_page, 0, rejection)
     chosen = [q for q in paper.questions if question in (None, q.q_no)]
     if not chosen:
-        raise ValueError(f"no question {question}: the paper has 1 to {len(paper.questions)}")
+        raise NoSuchQuestion(f"no question {question}: the paper has 1 to {len(paper.questions)}")
     marks = tuple(_question_marks(chosen))
     pages = every_page if question is None else tuple(sorted({mark.page for mark in marks}))
     return View(marks, pages, len(paper.questions), None)
@@ -94,6 +103,56 @@ def draw(path: Path, what: View, prefix: str = "") -> Iterator[Picture]:
             scale = min(DOTS_PER_INCH / 72, MAX_SIDE / max(page.rect.width, page.rect.height, 1))
             pixels = page.get_pixmap(matrix=pymupdf.Matrix(scale, scale))
             yield Picture(f"{prefix}page_{number:02d}.png", number, pixels.tobytes("png"))
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What to look at: a paper, one question of it or None for all, and what the pictures' names start with."""
+
+    path: Path
+    question: int | None = None
+    prefix: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Illustration:
+    """The pictures of what was wanted. `refused` is the reason when there are none; `no_such_question` is no fault of
+    the paper."""
+
+    pictures: tuple[Picture, ...] = ()
+    questions: int = 0
+    rejection: str = ""
+    refused: str = ""
+    no_such_question: bool = False
+
+
+def illustrate(
+    wanted: Sequence[Wanted], *, processes: int = 1, seconds: float = SECONDS_A_PAPER
+) -> Iterator[Illustration]:
+    """View and draw each, in order, in processes with the limits of parsing. A file that kills or outlasts its process
+    is refused (not_a_pdf, too_large) and costs no other."""
+    return run_isolated(
+        _illustrate, wanted, _not_illustrated, processes=processes, seconds=seconds, memory=PAPER_MEMORY
+    )
+
+
+def _illustrate(wanted: Wanted) -> Illustration:
+    try:
+        what = view(wanted.path, wanted.question)
+        prefix = wanted.prefix if what.rejection is None else ""
+        pictures = tuple(draw(wanted.path, what, prefix))
+    except PaperRejected as rejection:
+        return Illustration(refused=str(rejection))
+    except UNREADABLE as error:
+        if isinstance(error, NoSuchQuestion):
+            return Illustration(refused=str(error), no_such_question=True)
+        return Illustration(refused=str(unreadable(error, "a page cannot be drawn", wanted.path.name)))
+    return Illustration(pictures, what.questions, str(what.rejection or ""))
+
+
+def _not_illustrated(wanted: Wanted, why: Lost) -> Illustration:
+    reason = RejectionReason.TOO_LARGE if why.late else RejectionReason.NOT_A_PDF
+    return Illustration(refused=str(PaperRejected(reason, why.detail, file=wanted.path.name)))
 
 
 def _question_marks(questions: Iterable[Question]) -> Iterator[Mark]:

@@ -22,7 +22,7 @@ Task = TypeVar("Task")
 Result = TypeVar("Result")
 
 MEMORY_BYTES = 4 * 1024**3
-"""Address space of a worker. Parsing a real paper takes under 0.3 GB; a file that asks for more loses its own task."""
+"""Address space of a worker unless the caller says less; a task that asks for more is lost."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,16 +48,18 @@ def run_isolated(
     *,
     processes: int,
     seconds: float,
+    memory: int = MEMORY_BYTES,
 ) -> Iterator[Result]:
     """Yield `function(task)` for every task, in order.
 
     `function` must be importable by name (workers are spawned, because forking a process with threads is unsound).
     A task whose worker dies or needs longer than `seconds` yields `lost(task, why)`. An exception in `function` counts
-    as a death of that task. Raises ValueError for fewer than one process.
+    as a death of that task. A worker may take `memory` bytes of address space (not held on Windows) and leaves no core
+    file. Raises ValueError for fewer than one process.
     """
     if processes < 1:
         raise ValueError(f"{processes} processes")
-    pool = _Pool(function, min(processes, len(tasks)), seconds)
+    pool = _Pool(function, min(processes, len(tasks)), seconds, memory)
     try:
         results: dict[int, Result] = {}
         waiting = deque(range(len(tasks)))
@@ -74,15 +76,16 @@ def run_isolated(
 
 
 class _Pool(Generic[Task, Result]):
-    def __init__(self, function: Callable[[Task], Result], size: int, seconds: float) -> None:
+    def __init__(self, function: Callable[[Task], Result], size: int, seconds: float, memory: int) -> None:
         self._function = function
         self._seconds = seconds
+        self._memory = memory
         self._context = multiprocessing.get_context("spawn")
         self._workers = [self._spawn() for _ in range(size)]
 
     def _spawn(self) -> _Worker:
         ours, theirs = self._context.Pipe()
-        process = self._context.Process(target=_serve, args=(theirs, self._function), daemon=True)
+        process = self._context.Process(target=_serve, args=(theirs, self._function, self._memory), daemon=True)
         process.start()
         theirs.close()
         return _Worker(process, ours)
@@ -139,9 +142,9 @@ class _Pool(Generic[Task, Result]):
             self._end(worker)
 
 
-def _serve(pipe: Connection, function: Callable[[Task], Result]) -> None:
+def _serve(pipe: Connection, function: Callable[[Task], Result], memory: int) -> None:
     """A worker's life: take a task, answer (failed, result), until the pipe closes."""
-    _limit_memory()
+    _limit(memory)
     while True:
         try:
             task = pipe.recv()
@@ -154,10 +157,12 @@ def _serve(pipe: Connection, function: Callable[[Task], Result]) -> None:
         pipe.send(answer)
 
 
-def _limit_memory() -> None:
+def _limit(memory: int) -> None:
     if sys.platform == "win32":
         return
     import resource
 
     with suppress(OSError, ValueError):  # a lower limit is in force already
-        resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
+        resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
+    with suppress(OSError, ValueError):
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
