@@ -1,0 +1,230 @@
+"""The products of tw-rag-bench in a store: contexts by category, the folder, verdicts, publication.
+
+    tw_rag/contexts/<category>.jsonl .json   items with their contexts, and what they were made from
+    tw_rag/dataset/ tw_rag/dataset.json      the folder, and what it was made from
+    tw_rag/withdrawn.jsonl                   what a person withdrew from the scored set (may be absent)
+    verdicts/tw-rag-bench/<check>.json       as in the other tracks
+    tw_rag/publications/tw-rag-bench/        exactly the bytes that passed
+
+What belongs here: which file holds what, and whether it still holds. What does not: rules (`opentwbench.rag.tw_rag`),
+the gate (`dataset.publication`). A record is written after its products, so a kill leaves a product that is made again.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from opentwbench.dataset.manifest import MANIFEST_NAME, read_manifest, read_withdrawals
+from opentwbench.dataset.model import DatasetError, Withdrawal
+from opentwbench.dataset.publication import Published, Verdict, folder_hashes, publish
+from opentwbench.dataset.validators import CheckOutcome
+from opentwbench.exam.digests import digest
+from opentwbench.formosa.corpus import CATEGORY
+from opentwbench.formosa.model import FormosaItem
+from opentwbench.formosa.output import full_version, items_from
+from opentwbench.formosa.window_files import read_windows
+from opentwbench.rag.digests import code_version, track_digest
+from opentwbench.rag.tw_rag.contexts import of_category as contexts_of_category
+from opentwbench.rag.tw_rag.dataset_checks import CHECKS, judge
+from opentwbench.rag.tw_rag.model import Account, account
+from opentwbench.rag.tw_rag.output import FOLDER_NAMES, SLUG, Release, category_bytes, read_category, write_release
+from resources.exam_products import PUBLISHED, UNFINISHED, WITHHELD
+from resources.formosa_places import WINDOWS, of_category
+from resources.store import Store, StoreError
+
+DATASET, DATASET_RECORD, WITHDRAWN = "tw_rag/dataset", "tw_rag/dataset.json", "tw_rag/withdrawn.jsonl"
+PUBLICATION = f"tw_rag/publications/{SLUG}"
+"""Apart from `publications/`, whose items a run of the examination benchmark asks and the mart takes for subjects."""
+
+
+def contexts_path(category: str, suffix: str = ".jsonl") -> str:
+    """A category's contexts, or with '.json' their record. StoreError for what is no category's name."""
+    if not CATEGORY.fullmatch(category):
+        raise StoreError(f"{category[:60]!r} is no category of the corpus")
+    return f"tw_rag/contexts/{category}{suffix}"
+
+
+def categories(store: Store) -> tuple[str, ...]:
+    """The categories that the corpus has windows in and the Formosa track grounded items of, sorted."""
+    named = (store.read_json_or_none(WINDOWS) or {}).get("categories", ())
+    return tuple(sorted(name for name in named if store.exists(of_category("grounded", name))))
+
+
+def _hash(store: Store, name: str) -> str:
+    return sha256(store.read(name)).hexdigest() if store.exists(name) else ""
+
+
+def _digest(*parts: object) -> str:
+    return digest([track_digest().encode(), json.dumps(parts, ensure_ascii=False, sort_keys=True).encode()])
+
+
+# -- contexts ---------------------------------------------------------------------------------------------------------
+
+
+def contexts_inputs(store: Store, category: str) -> str:
+    """Digest of a category's windows and grounded items, and of the code."""
+    return _digest([_hash(store, of_category(kind, category)) for kind in ("windows", "grounded")])
+
+
+def contexts_are_current(store: Store, category: str) -> bool:
+    """Whether the stored contexts are those that the windows and items give now."""
+    record = store.read_json_or_none(contexts_path(category, ".json")) or {}
+    held = _hash(store, contexts_path(category))
+    return record.get("inputs") == contexts_inputs(store, category) and bool(held) and record.get("sha256") == held
+
+
+def make_contexts(store: Store, category: str) -> Account:
+    """The items of a category with their contexts, written with their record.
+
+    Raises StoreError before the category has windows and items, DatasetError for a file that cannot be read.
+    """
+    inputs = contexts_inputs(store, category)
+    with store.folder("formosa") as formosa:
+        windows = read_windows(_there(store, formosa, of_category("windows", category)))
+        items = _grounded(store, formosa, category)
+    made = contexts_of_category(category, items, windows.values())
+    data = category_bytes(made)
+    store.write(contexts_path(category), data)
+    counts = made.account
+    record = {"inputs": inputs, "sha256": sha256(data).hexdigest(), "account": counts.to_json()}
+    store.write_json(contexts_path(category, ".json"), record)
+    return counts
+
+
+def _there(store: Store, formosa: Path, name: str) -> Path:
+    if not store.exists(name):
+        raise StoreError(f"{store.url}: {name} is not there yet; build the Formosa track first")
+    return formosa / name.removeprefix("formosa/")
+
+
+def _grounded(store: Store, formosa: Path, category: str) -> list[FormosaItem]:
+    path = _there(store, formosa, of_category("grounded", category))
+    return items_from(path.read_bytes(), path.name)
+
+
+# -- the data set -----------------------------------------------------------------------------------------------------
+
+
+def dataset_inputs(store: Store) -> str:
+    """Digest of every category's contexts and of the withdrawals."""
+    hashes = {name: _hash(store, contexts_path(name)) for name in categories(store)}
+    return _digest(hashes, _hash(store, WITHDRAWN))
+
+
+def make_dataset(store: Store) -> str:
+    """Write the folder from the contexts of all categories; returns its version.
+
+    Raises DatasetError as `write_release`, and for a category whose contexts are not those of its items now.
+    """
+    names = categories(store)
+    if not names:
+        raise DatasetError(f"{SLUG}: the Formosa track has no grounded item yet")
+    if stale := [name for name in names if not contexts_are_current(store, name)]:
+        raise DatasetError(f"{SLUG}: contexts of {', '.join(stale)} are not there or not current; materialize them")
+    inputs = dataset_inputs(store)
+    with store.folder("tw_rag/contexts") as folder:
+        parts = tuple(read_category(folder / f"{name}.jsonl") for name in names)
+    with store.folder("formosa") as formosa:
+        items = [item for name in names for item in _grounded(store, formosa, name)]
+    with store.folder(DATASET, write=True) as folder:
+        release = Release(parts, full_version(items), code_version(), _withdrawals(store))
+        version = write_release(release, folder)
+        hashes = folder_hashes(folder, FOLDER_NAMES)
+    store.write_json(DATASET_RECORD, {"inputs": inputs, "files": hashes, "account": account(parts).to_json()})
+    return version
+
+
+def _withdrawals(store: Store) -> tuple[Withdrawal, ...]:
+    if not store.exists(WITHDRAWN):
+        return ()
+    with store.folder("tw_rag") as folder:
+        return read_withdrawals(folder / Path(WITHDRAWN).name)
+
+
+def judge_dataset(store: Store, name: str) -> CheckOutcome:
+    """Run one blocking check and keep its verdict; an older verdict never outlives a check that breaks off."""
+    store.remove(store.verdict(SLUG, name))
+    try:
+        with store.folder(DATASET) as folder:
+            outcome, verdict = judge(name, folder, code_version())
+    except DatasetError as error:
+        return CheckOutcome(name, False, "error", {}, str(error))
+    store.write_json(store.verdict(SLUG, name), verdict.to_json())
+    return outcome
+
+
+def verdicts(store: Store) -> list[Verdict]:
+    """The stored verdicts of the blocking checks, those that are there, in the order of the checks."""
+    found = (store.read_json_or_none(store.verdict(SLUG, check)) for check in CHECKS)
+    return [Verdict.from_json(record) for record in found if record is not None]
+
+
+def publish_dataset(store: Store, public: Store) -> Published:
+    """Publish exactly the bytes that every blocking check passed; raises PublicationRefused naming what is against."""
+    with store.folder(DATASET) as folder, public.folder(PUBLICATION, write=True) as out:
+        return publish(folder, verdicts(store), out, tuple(CHECKS), FOLDER_NAMES)
+
+
+@dataclass(frozen=True, slots=True)
+class DatasetState:
+    """Where the data set stands. `against` says what withholds it, one entry a check that did not pass."""
+
+    state: str
+    items: int = 0
+    version: str = ""
+    against: tuple[str, ...] = ()
+
+
+def dataset_state(store: Store, public: Store) -> DatasetState:
+    """Decided from the bytes themselves: nothing is believed because it was once recorded."""
+    record: Mapping[str, Any] = store.read_json_or_none(DATASET_RECORD) or {}
+    names = categories(store)
+    if record.get("inputs") != dataset_inputs(store) or not all(contexts_are_current(store, name) for name in names):
+        return DatasetState(UNFINISHED)
+    try:
+        with store.folder(DATASET) as folder:
+            hashes, manifest = folder_hashes(folder, FOLDER_NAMES), read_manifest(folder)
+    except DatasetError:
+        return DatasetState(UNFINISHED)
+    given = {verdict.check: verdict for verdict in verdicts(store)}
+    if record["files"] != hashes or any(c not in given or given[c].files != hashes for c in CHECKS):
+        return DatasetState(UNFINISHED)
+    items, version = int(manifest["counts"]["items"]), str(manifest["version"])
+    if against := tuple(f"{v.check}: {v.detail}" for v in given.values() if not v.passed):
+        return DatasetState(WITHHELD, items, version, against)
+    return DatasetState(PUBLISHED if _is_published(public, hashes) else UNFINISHED, items, version)
+
+
+def _is_published(public: Store, judged: Mapping[str, str]) -> bool:
+    try:
+        with public.folder(PUBLICATION) as folder:
+            found, manifest = folder_hashes(folder, FOLDER_NAMES), read_manifest(folder)
+    except DatasetError:
+        return False
+    same = all(found[name] == expected for name, expected in judged.items() if name != MANIFEST_NAME)
+    return same and manifest.get("judged_manifest_sha256") == judged[MANIFEST_NAME]
+
+
+def build(store: Store, public: Store, wanted: Iterable[str] | None = None) -> DatasetState:
+    """From grounded items to the publication in one process, and only what is stale; what the assets do one by one.
+
+    Nothing is asked of a model. Raises DatasetError or StoreError as the steps do; a data set that a check withholds is
+    a state and no error.
+    """
+    for name in wanted if wanted is not None else categories(store):
+        if not contexts_are_current(store, name):
+            make_contexts(store, name)
+    state = dataset_state(store, public)
+    if state.state != UNFINISHED:
+        return state
+    make_dataset(store)
+    for check in CHECKS:
+        judge_dataset(store, check)
+    if all(verdict.passed for verdict in verdicts(store)):
+        publish_dataset(store, public)
+    return dataset_state(store, public)
