@@ -20,8 +20,10 @@ import assets.formosa
 import assets.formosa_items
 import assets.hub
 import assets.publication
+import assets.rag
 import checks.exam
 import checks.formosa
+import checks.rag
 from orchestration import evaluation_jobs, formosa_jobs
 from orchestration.configuration import Configuration
 from orchestration.jobs import JOBS
@@ -34,12 +36,18 @@ ASSETS = (
     *assets.exam.ASSETS,
     *assets.publication.ASSETS,
     *assets.hub.ASSETS,
+    *assets.rag.ASSETS,
     *assets.evaluation.ASSETS,
     *assets.apparatus.ASSETS,
     *assets.formosa.ASSETS,
     *assets.formosa_items.ASSETS,
 )
-CHECKS = (*checks.exam.SUBJECT_CHECKS, *checks.exam.RELEASE_CHECKS, *checks.formosa.FORMOSA_CHECKS)
+CHECKS = (
+    *checks.exam.SUBJECT_CHECKS,
+    *checks.exam.RELEASE_CHECKS,
+    *checks.formosa.FORMOSA_CHECKS,
+    *checks.rag.RAG_CHECKS,
+)
 
 
 def from_environment() -> Configuration:

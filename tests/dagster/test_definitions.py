@@ -15,6 +15,7 @@ from opentwbench.apparatus.studies import STUDIES
 from opentwbench.dataset.validators import BLOCKING_CHECKS
 from opentwbench.evaluation.warehouse import SCHEMAS
 from opentwbench.formosa.dataset_checks import CHECKS as FORMOSA_CHECKS
+from opentwbench.rag.tw_rag.dataset_checks import CHECKS as RAG_CHECKS
 from orchestration.definitions import Configuration, build_defs, from_environment
 from orchestration.schedules import schedules
 from orchestration.sensors import sensors
@@ -44,6 +45,9 @@ GRAPH = {
     "formosa_difficulty": (("formosa_items",), "", False, (), ()),
     "formosa_dataset": (("formosa_difficulty",), "", False, tuple(sorted(FORMOSA_CHECKS)), ()),
     "formosa_publication": (("formosa_dataset",), "", False, (), ()),
+    "rag_contexts": (("formosa_grounded", "formosa_windows"), "formosa_categories", True, (), ()),
+    "rag_dataset": (("rag_contexts",), "", False, tuple(sorted(RAG_CHECKS)), ()),
+    "rag_publication": (("rag_dataset",), "", False, (), ()),
 }
 
 
