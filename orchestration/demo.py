@@ -24,6 +24,7 @@ from opentwbench.evaluation.mart import DATABASE, open_mart
 from orchestration.build import Build
 from orchestration.build_command import exit_status, recorded_instance, show
 from orchestration.definitions import Configuration
+from orchestration.formosa_demo import show_formosa
 from orchestration.sample_runs import write_sample_runs
 from resources.apparatus import Apparatus
 from resources.exam_products import PUBLISHED
@@ -56,6 +57,7 @@ def main(folder: Path, console: Console) -> int:
     show(report, console)
     console.rule("3. sample models (scripted), apparatus studies, mart")
     show_models(Store(str(store)), console)
+    show_formosa(str(store), console)
     console.rule("4. the public site")
     show_site(Store(str(store)), folder / "site", console)
     console.rule("5. what to open next")
