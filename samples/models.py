@@ -70,7 +70,7 @@ def card(model: SampleModel) -> dict[str, Any]:
         "model": model.name,
         "family": model.family,
         "developer": "OpenTWBench samples",
-        "licence": "none: scripted, nothing was trained",
+        "licence": "none (scripted)",
         "released": model.released,
         "parameters_b": model.parameters_b,
         "open_weights": model.open_weights,

@@ -7,6 +7,7 @@ What belongs here: choosing, joining and ordering what a page shows. What does n
 from __future__ import annotations
 
 import hashlib
+import json
 import math
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,10 +15,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from opentwbench.apparatus.result import Study, StudyError, read_payload
+from opentwbench.apparatus.rows import shown
+from opentwbench.apparatus.studies import STUDIES
 from opentwbench.board import text, words
 from opentwbench.board.charts import ACCENT, INK, MUTED, SECOND, ChartError, check_spec
 from opentwbench.board.queries import Mart, Row
 from opentwbench.board.rendering import Figure, Links, Page, item_path, model_path, study_path, subject_path
+from opentwbench.board.studies import findings_of, shown_table
 from opentwbench.board.words import Both
 from opentwbench.dataset.study import CERTAIN, CHANCE, committed_study
 from opentwbench.dataset.terms import CHECKS
@@ -93,8 +97,13 @@ class Board:
 
     @property
     def others(self) -> list[str]:
-        """Benchmarks on which a row has a score under the same protocol, in the order of boards."""
-        return sorted({name for row in self.rows for name in row["elsewhere"]}, key=_benchmark_place)
+        """Benchmarks of another axis on which a row has a score under the same protocol, in the order of boards."""
+        found = {name for row in self.rows for name in row["elsewhere"]}
+        return sorted((name for name in found if _axis_of(name) != _axis_of(self.benchmark)), key=_benchmark_place)
+
+
+def _axis_of(benchmark: str) -> str:
+    return words.AXES.get(benchmark, benchmark)
 
 
 def _benchmark_place(name: str) -> tuple[int, str]:
@@ -234,9 +243,9 @@ def _axes(mart: Mart, board: Board) -> dict[str, Any] | None:
         Both(f"{names[0].zh}與{names[1].zh}", f"{names[0].en} and {names[1].en}"),
         Both(
             f"每個點是一個模型，共 {len(rows)} 個；橫軸與縱軸都是正確率（%），橘色為臺灣調校。"
-            f"標出第一軸最高的 {LABELLED} 個。",
+            "標出第一軸最高的幾個；旁邊的表列出全部。",
             f"Each point is one of {len(rows)} models; both axes are scores in percent; orange is Taiwan-tuned. "
-            f"The {LABELLED} best on the first axis are named.",
+            "The best on the first axis are named; the table lists all.",
         ),
         {X: Both(f"{names[0].zh}，正確率 (%)", f"{names[0].en}, score (%)"),
          Y: Both(f"{names[1].zh}，正確率 (%)", f"{names[1].en}, score (%)")},
@@ -249,7 +258,7 @@ def _axis(field: str, title: str, **more: Any) -> dict[str, Any]:
 
 
 def _scatter(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    best = {id(row) for row in sorted(rows, key=lambda row: -row["x"])[:LABELLED]}
+    best = {id(row) for row in _apart(sorted(rows, key=lambda row: -row["x"])[:LABELLED], rows)}
     values = [
         {
             "x": round(100 * row["x"], 2),
@@ -279,6 +288,33 @@ def _scatter(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     }
 
 
+LABEL_SPACE = (0.30, 0.045)
+"""Shares of the width and height of the scatter that a label takes up, so that none is drawn over another."""
+
+
+def _apart(best: Sequence[Mapping[str, Any]], rows: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """Those of the best whose label would stand neither on that of a better one nor on another point."""
+    wide, high = (max(row[n] for row in rows) - min(row[n] for row in rows) or 1.0 for n in ("x", "y"))
+    kept: list[Mapping[str, Any]] = []
+    for row in best:
+        beside = [each for each in rows if each is not row and 0 <= (row["x"] - each["x"]) / wide < LABEL_SPACE[0] / 2]
+        taken = [each for each in kept if abs(row["x"] - each["x"]) / wide < LABEL_SPACE[0]]
+        if all(abs(row["y"] - each["y"]) / high >= LABEL_SPACE[1] for each in [*beside, *taken]):
+            kept.append(row)
+    return kept
+
+
+def _decoding(recorded: str) -> str:
+    """What a protocol asks of decoding besides its budget, in words: 'temperature 0.0'."""
+    try:
+        found = json.loads(recorded)
+    except ValueError:
+        return recorded
+    if not isinstance(found, dict):
+        return recorded
+    return ", ".join(f"{name} {value}" for name, value in sorted(found.items()) if name != "max_tokens")
+
+
 def _benchmarks(mart: Mart, made: list[Board]) -> Page:
     spread = Counter[str]()
     for row in mart.versions:
@@ -290,7 +326,10 @@ def _benchmarks(mart: Mart, made: list[Board]) -> Page:
         "datasets": mart.subject_items,
         "items": sum(row["items"] for row in mart.subject_items),
         "scored": sum(row["scored"] for row in mart.subject_items),
-        "protocols": sorted(mart.protocols.values(), key=lambda row: (row["name"], row["max_tokens"])),
+        "protocols": [
+            {**row, "decoding": _decoding(row["decoding"])}
+            for row in sorted(mart.protocols.values(), key=lambda row: (row["name"], row["max_tokens"]))
+        ],
         "keys": [(letter.upper(), spread[letter], spread[letter] / keyed if keyed else None) for letter in "abcd"],
     }
     title = Both("基準與協定", "Benchmarks and protocols")
@@ -303,21 +342,23 @@ def _subjects(mart: Mart, made: list[Board]) -> Iterator[Page]:
     known = {row["dataset"]: row for row in mart.subject_items}
     asked = {name for of in mart.typical.values() for name in of} | set(mart.item_index)
     fields: defaultdict[str, list[dict[str, Any]]] = defaultdict(list)
+    without: defaultdict[str, list[str]] = defaultdict(list)
     for slug in [*REGISTRY, *sorted((asked | set(known)) - set(REGISTRY))]:
         field = REGISTRY[slug].field if slug in REGISTRY else (known[slug]["field"] if slug in known else "")
-        has_page = slug in asked or slug in known
-        fields[field].append({"slug": slug, "set": known.get(slug), "typical": typical.get(slug), "page": has_page})
+        if slug in asked or slug in known:
+            fields[field].append({"slug": slug, "set": known.get(slug), "typical": typical.get(slug)})
+        else:
+            without[field].append(slug)
     context = {
-        "fields": sorted(
-            fields.items(), key=lambda each: (each[0] not in words.FIELDS, each[0] in ("", "formosa"), each[0])
-        ),
+        "fields": sorted(fields.items(), key=_field_place),
+        "without": sorted(without.items(), key=_field_place),
+        "missing": sum(map(len, without.values())),
         "board": board,
     }
     yield Page("subjects.html", "subjects.html.j2", "subjects", Both("科目", "Subjects"), context)
     for entries in fields.values():
         for entry in entries:
-            if entry["page"]:
-                yield _subject(mart, made, entry["slug"], entry["set"])
+            yield _subject(mart, made, entry["slug"], entry["set"])
 
 
 def _field_place(entry: tuple[str, object]) -> tuple[bool, bool, str]:
@@ -411,6 +452,7 @@ def _models(mart: Mart, made: list[Board]) -> Iterator[Page]:
     for name in {row["model"] for row in mart.submissions if row["model"]}:
         runs.setdefault(name, [])
     logged = _grouped(mart.runs, "model")
+    failures = _free_text(mart)
     stated = [{**row, "provenance": mart.provenance.get(row["submission_id"], [])} for row in mart.submissions]
     sent = _grouped(stated, "model")
     for model, own in sorted(runs.items()):
@@ -423,8 +465,21 @@ def _models(mart: Mart, made: list[Board]) -> Iterator[Page]:
                 {**row, "provenance": mart.provenance.get(row["submission_id"], [])} for row in sent.get(model, [])
             ],
             "protocols": mart.protocols,
+            "free_text": findings_of(failures, shown(model)) if failures else [],
+            "free_text_page": study_path("free_text"),
         }
         yield Page(model_path(model), "model.html.j2", "leaderboard", Both(model, model), context)
+
+
+def _free_text(mart: Mart) -> Study | None:
+    """The study of failures in free text, None where the mart has none that can be read."""
+    payload = next((row["payload"] for row in mart.studies if row["study_id"] == "free_text"), None)
+    if payload is None:
+        return None
+    try:
+        return read_payload("free_text", payload)
+    except StudyError:
+        return None
 
 
 def _grouped(rows: Sequence[Row], column: str) -> dict[str, list[Row]]:
@@ -502,6 +557,11 @@ def _years(rows: Sequence[Row], number: int) -> dict[str, Any] | None:
     return {"figure": figure, "rows": rows}
 
 
+def _interval(hits: int, n: int) -> str:
+    found = wilson(hits, n)
+    return text.bounds(found.low, found.high)
+
+
 def _methodology(mart: Mart) -> Page:
     study = committed_study()
     checks = []
@@ -514,8 +574,8 @@ def _methodology(mart: Mart) -> Page:
                 "judged": len(verdicts),
                 "passed": sum(bool(row["passed"]) for row in verdicts),
                 "study": of,
-                "caught": wilson(of.caught, of.planted).shown() if of else "",
-                "alarms": wilson(of.false_alarms, of.native).shown() if of else "",
+                "caught": _interval(of.caught, of.planted) if of else "",
+                "alarms": _interval(of.false_alarms, of.native) if of else "",
             }
         )
     context = {
@@ -524,7 +584,7 @@ def _methodology(mart: Mart) -> Page:
         "checks": checks,
         "certain": study.get(CERTAIN),
         "chance": study.get(CHANCE),
-        "rates": {n: wilson(s.caught, s.planted).shown() for n in (CERTAIN, CHANCE) if (s := study.get(n))},
+        "rates": {n: _interval(s.caught, s.planted) for n in (CERTAIN, CHANCE) if (s := study.get(n))},
         "suspects": sum(row["key_is_suspect"] for rows in mart.item_index.values() for row in rows),
         "evaluated": sum(map(len, mart.item_index.values())),
         "withdrawals": len(mart.withdrawals),
@@ -534,19 +594,21 @@ def _methodology(mart: Mart) -> Page:
 
 
 def _apparatus(mart: Mart) -> Iterator[Page]:
-    shown, refused = [], []
-    for row in mart.studies:
+    readable, refused = [], []
+    order = {name: place for place, name in enumerate(STUDIES)}
+    for row in sorted(mart.studies, key=lambda row: (order.get(row["study_id"], len(order)), row["study_id"])):
         try:
-            shown.append((row["study_id"], read_payload(row["study_id"], row["payload"])))
+            readable.append((row["study_id"], read_payload(row["study_id"], row["payload"])))
         except StudyError as error:
             refused.append((row["study_id"], str(error)))
     title = Both("量測研究", "Apparatus studies")
-    context = {"studies": shown, "refused": refused}
+    context = {"studies": readable, "refused": refused}
     yield Page("apparatus.html", "apparatus.html.j2", "apparatus", title, context)
-    for study_id, study in shown:
+    for study_id, study in readable:
         figures, broken = study_figures(study)
         name = Both(study.title.zh, study.title.en)
-        context = {"study": study, "figures": figures, "broken": broken}
+        tables = [shown_table(table) for table in study.tables]
+        context = {"study": study, "tables": tables, "figures": figures, "broken": broken}
         yield Page(study_path(study_id), "study.html.j2", "apparatus", name, context)
 
 
@@ -560,7 +622,7 @@ def study_figures(study: Study) -> tuple[list[Figure], list[str]]:
             broken.append(str(error))
             continue
         title = Both(chart.title.zh, chart.title.en)
-        about = Both("數字見本頁的表。", "The tables of this page have the figures.")
+        about = Both("數字見下方的表。", "The tables below hold the figures.")
         figures.append(Figure(f"study-{n}", chart.spec, title, about))
     return figures, broken
 

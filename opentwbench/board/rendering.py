@@ -19,6 +19,7 @@ from markupsafe import Markup
 
 from opentwbench.board import text, words
 from opentwbench.board.charts import Drawer
+from opentwbench.board.studies import in_language
 from opentwbench.board.words import Both
 from opentwbench.dataset.contract import excerpt
 from opentwbench.dataset.terms import CHECKS, EXCLUSIONS, REJECTIONS
@@ -181,7 +182,11 @@ class Renderer:
         """The drawing of a figure with its words in this language."""
         labels = {key: self.pick(value) for key, value in figure.labels.items()}
         return self._drawer.chart(
-            figure.spec, figure.identity, self.pick(figure.title), self.pick(figure.description), labels
+            in_language(figure.spec, self.lang),
+            figure.identity,
+            self.pick(figure.title),
+            self.pick(figure.description),
+            labels,
         )
 
     def subject(self, slug: str) -> Markup:
@@ -200,6 +205,7 @@ class Renderer:
             "precision": words.PRECISIONS,
             "removal": words.REMOVALS,
             "standing": words.STANDINGS,
+            "scope": words.SCOPES,
             "exclusion": {key: Both(*value) for key, value in EXCLUSIONS.items()},
             "rejection": {key: Both(*value) for key, value in REJECTIONS.items()},
             "check": {key: Both(*value) for key, value in CHECKS.items()},

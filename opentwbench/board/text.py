@@ -93,12 +93,13 @@ def percent(share: float | None, digits: int = 1) -> str:
     return shown
 
 
-def bounds(low: float | None, high: float | None) -> str:
+def bounds(low: float | None, high: float | None, digits: int = 1) -> str:
     """The two ends of an interval in percent, rounded outwards, so that it never looks narrower than it is."""
     if low is None or high is None:
         return NOTHING
-    below, above = math.floor(low * 1000 + 1e-9) / 10, math.ceil(high * 1000 - 1e-9) / 10
-    return f"{max(below, 0):.1f}–{min(above, 100):.1f}"
+    fine = 10**digits
+    below, above = math.floor(100 * low * fine + 1e-9) / fine, math.ceil(100 * high * fine - 1e-9) / fine
+    return f"{max(below, 0):.{digits}f}–{min(above, 100):.{digits}f}"
 
 
 def points(difference: float | None) -> str:
@@ -107,6 +108,14 @@ def points(difference: float | None) -> str:
         return NOTHING
     shown = f"{100 * difference:+.1f}"
     return "0.0" if float(shown) == 0 else shown.replace("-", "−")
+
+
+def signed(number: float | None) -> str:
+    """A difference of counts (places moved): its sign, the true minus, a digit after the point where it has one."""
+    if number is None or not math.isfinite(number):
+        return NOTHING
+    shown = f"{number:+.1f}".removesuffix(".0")
+    return "0" if float(shown) == 0 else shown.replace("-", "−")
 
 
 def count(number: float | None) -> str:

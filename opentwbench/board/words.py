@@ -104,6 +104,12 @@ STANDINGS = {
     ),
 }
 
+SCOPES = {
+    "all": Both("全部模型", "all models"),
+    "top_20": Both("前 20 名", "the top 20"),
+    "above_threshold": Both("一半以上答對", "half or more right"),
+}
+
 SIZES = (
     ("xs", 4.0, Both("4B 以下", "up to 4B")),
     ("s", 15.0, Both("4B 至 15B", "4B to 15B")),
