@@ -6,7 +6,8 @@
 Throughput: the same items against the same loopback endpoint (a process of its own), latencies in milliseconds. Ours
 is everything from reading the items to the scores: checked, asked, journalled with a sync, extracted by every method,
 graded and summed, over 256 connections. The bare loop sends the same texts over as many connections, from bodies that
-were made beforehand, parses the replies and keeps nothing. Twinkle Eval runs the same file with its defaults (it has no
+were made beforehand, parses the replies and keeps nothing; it runs on asyncio's own event loop, and again on uvloop,
+which ours runs on. Twinkle Eval runs the same file with its defaults (it has no
 setting for concurrency: six threads on two cores); its time is counted from its first request to its last result file,
 so without its start and end.
 Each client is a process of its own; they take turns, and the ratio is the median over the turns. Seconds are noisy on a
@@ -85,8 +86,19 @@ def bare(items: Path, n: int, url: str, folder: Path) -> Timed:
     return lambda: asyncio.run(_bare(bodies, url))
 
 
+def bare_uvloop(items: Path, n: int, url: str, folder: Path) -> Timed:
+    """The bare loop on the event loop that ours runs on."""
+    import uvloop
+
+    bodies = _bodies(items)
+    asyncio.run(_bare(bodies[:1], url))
+    return lambda: uvloop.run(_bare(bodies, url))
+
+
 def ours(items: Path, n: int, url: str, folder: Path) -> Timed:
     """Our runner, from the items to the scores."""
+    import uvloop
+
     from opentwbench.evaluation.client import Endpoint, Rates
     from opentwbench.evaluation.items import Roster, item_set
     from opentwbench.evaluation.protocols import BOX
@@ -103,7 +115,7 @@ def ours(items: Path, n: int, url: str, folder: Path) -> Timed:
         plan = Plan("bench", "scripted", BOX, asked)
         rates = Rates(CONNECTIONS, adaptive=False)
         scorer, watch = scoring_watch(roster)
-        outcome = asyncio.run(run(plan, folder / "run", Endpoint(url), rates, Tally(len(roster)), watch=watch))
+        outcome = uvloop.run(run(plan, folder / "run", Endpoint(url), rates, Tally(len(roster)), watch=watch))
         summary = scorer.summary()
         assert outcome.complete, outcome
         assert summary.replies == n, summary
@@ -123,7 +135,11 @@ def _answer_from_memory() -> None:
     runner.Client = Answering  # type: ignore[misc]
 
 
-CLIENTS: dict[str, Callable[[Path, int, str, Path], Timed]] = {"bare": bare, "ours": ours}
+CLIENTS: dict[str, Callable[[Path, int, str, Path], Timed]] = {
+    "bare": bare,
+    "bare on uvloop": bare_uvloop,
+    "ours": ours,
+}
 
 
 def client_main(name: str, items: Path, n: int, url: str, folder: Path) -> None:
@@ -216,6 +232,7 @@ def report(n: int, latency: int, turns: list[dict[str, dict[str, float]]], peer:
     for each in CLIENTS:
         print(f"  {each}: {rate[each]:,.0f} items/s, {cpu[each]:.2f} ms of processor time an item")
     print(f"  ours / bare: {ratio:.2f} by the clock, {cpu['bare'] / cpu['ours']:.2f} by processor time")
+    print(f"  ours / bare on uvloop: {rate['ours'] / rate['bare on uvloop']:.2f} by the clock")
     if peer:
         theirs, used = n / peer["seconds"], peer["cpu"] * 1000 / n
         print(f"  Twinkle Eval: {theirs:,.0f} items/s, {used:.2f} ms of processor time an item, its start included")

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Annotated, Any, NoReturn
 
 import typer
+import uvloop
 from rich.box import SIMPLE
 from rich.console import Console
 from rich.markup import escape
@@ -302,7 +303,7 @@ def carry_out(job: Job, *, as_json: bool = False) -> int:
     scorer, watch = scoring_watch(job.roster)
     try:
         write_run(job.folder, job.record, job.plan.protocol)
-        outcome, interrupted = asyncio.run(_ask(job, tally, watch, console))
+        outcome, interrupted = uvloop.run(_ask(job, tally, watch, console))
     except RunLocked as error:
         _stop(USAGE, str(error))
     except JournalError as error:

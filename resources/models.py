@@ -6,10 +6,10 @@ warehouse itself (`resources.warehouse`). A key is named by its environment vari
 
 from __future__ import annotations
 
-import asyncio
 from pathlib import Path
 
 import dagster as dg
+import uvloop
 from pydantic import Field
 
 from opentwbench.evaluation.client import Endpoint, Rates
@@ -61,7 +61,7 @@ class ModelsResource(dg.ConfigurableResource):
         write_run(folder, record, plan.protocol)
         endpoint = Endpoint(self.base_url, secret=secret_of(self.api_key_env))
         tally, limit = Tally(record.n_items * record.repeats), Limit(self.max_total_tokens or None)
-        return record.run_id, asyncio.run(run(plan, folder, endpoint, Rates(self.concurrency), tally, limit=limit))
+        return record.run_id, uvloop.run(run(plan, folder, endpoint, Rates(self.concurrency), tally, limit=limit))
 
     def asker(self, progress: Progress) -> Asker:
         """The same endpoint for requests that are no benchmark's: Formosa's drafts, judgements and pool."""

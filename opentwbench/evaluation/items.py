@@ -8,7 +8,6 @@ A line needs question, A to D, answer and item_id; Formosa and retrieval items h
 from __future__ import annotations
 
 import hashlib
-import json
 from array import array
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -20,6 +19,7 @@ from opentwbench.dataset.files import JSONL_NAME, MAX_LINE_BYTES
 from opentwbench.dataset.manifest import MANIFEST_NAME, WITHDRAWN_NAME, read_manifest, read_withdrawals
 from opentwbench.dataset.model import DatasetError
 from opentwbench.evaluation.journal import DigestSet
+from opentwbench.evaluation.json_reading import loads
 from opentwbench.evaluation.model import AskedItem
 from opentwbench.exam.subjects import REGISTRY
 
@@ -117,7 +117,7 @@ def read_items(path: Path, subject: str = "") -> Iterator[AskedItem]:
 
 def _item(line: bytes, subject: str, where: str) -> AskedItem:
     try:
-        row = json.loads(line)
+        row = loads(line)
     except (ValueError, RecursionError) as error:
         raise DatasetError(f"{where}: not JSON: {excerpt(str(error))}") from None
     if not isinstance(row, dict):

@@ -26,6 +26,7 @@ from opentwbench.dataset.atomic import write_file
 from opentwbench.dataset.contract import excerpt
 from opentwbench.dataset.files import json_line, parse_json
 from opentwbench.dataset.manifest import json_bytes
+from opentwbench.evaluation.json_reading import loads
 from opentwbench.evaluation.model import MAX_MODEL, ErrorClass, Response, RunRecord
 from opentwbench.evaluation.protocols import Protocol
 
@@ -121,7 +122,7 @@ def encode_response(response: Response) -> bytes:
 def decode_response(line: bytes, where: str) -> Response:
     """A line of the journal; raises JournalError naming `where` for anything else."""
     try:
-        record = json.loads(line)
+        record = loads(line)
         record["error"] = ErrorClass(record["error"])
         response = Response(**record)
         if not _typed(response):

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from opentwbench.evaluation.json_reading import loads
 from opentwbench.evaluation.model import ErrorClass
 
 MAX_DETAIL = 300
@@ -40,6 +41,22 @@ class Reply:
     error_detail: str = ""
     latency_ms: float = 0.0
     attempts: int = 1
+
+    def after(self, latency_ms: float, attempts: int) -> Reply:
+        """The same reply, with how long its last request took and how many there were."""
+        return Reply(
+            self.content,
+            self.reasoning,
+            self.finish_reason,
+            self.prompt_tokens,
+            self.completion_tokens,
+            self.reasoning_tokens,
+            self.served_model,
+            self.error,
+            self.error_detail,
+            latency_ms,
+            attempts,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +105,7 @@ def _printable(text: str, most: int) -> str:
 def read_completion(body: bytes, secret: str = "") -> Reply | Failure:
     """A body that came with status 200."""
     try:
-        record = json.loads(body)
+        record = loads(body)
     except (ValueError, RecursionError):
         return _unreadable(body, secret)
     if not isinstance(record, dict):

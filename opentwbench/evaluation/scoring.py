@@ -258,7 +258,8 @@ class Scorer:
             self._doubled += 1
             return
         self._asked[response.repeat] += 1
-        for method, what in graded.outcomes.items():
+        outcomes = graded.outcomes
+        for method, what in outcomes.items():
             self._outcomes[method][what] += 1
         if response.error is not ErrorClass.NONE:
             self._errors[response.error] += 1
@@ -270,8 +271,10 @@ class Scorer:
         tally.replies += 1
         for method, reading in graded.readings.items():
             self._rules[method][reading.rule] += 1
-            tally.parsed[method] += reading.answer is not None
-            tally.correct[method] += graded.outcomes[method] is Outcome.CORRECT
+            if reading.answer is not None:
+                tally.parsed[method] += 1
+                if outcomes[method] is Outcome.CORRECT:
+                    tally.correct[method] += 1
 
     def leave_out(self) -> None:
         """Count a response to an item outside the set, which no key of the set can judge."""
