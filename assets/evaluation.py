@@ -17,13 +17,16 @@ from resources.partitions import model_of, models
 from resources.settings import StoreResource
 from resources.warehouse_tables import Places, grade_run, ungraded_runs, write_tables
 
+ENDPOINT = "model_endpoint"
+"""Concurrency pool: one run at a time asks the endpoint, which has its own limits of concurrency and rate."""
+
 TABLES = sorted(SCHEMAS.keys() - {"apparatus_studies"})
 """The raw tables of this step. The studies read them; theirs is a later step's (assets/apparatus.py)."""
 
 PUBLISHED = dg.AssetDep("subject_publication", partition_mapping=dg.AllPartitionMapping())
 
 
-@dg.asset(group_name="evaluation", kinds={"jsonl"}, partitions_def=models, deps=[PUBLISHED])
+@dg.asset(group_name="evaluation", kinds={"jsonl"}, partitions_def=models, deps=[PUBLISHED], pool=ENDPOINT)
 def model_responses(
     context: dg.AssetExecutionContext, store: StoreResource, endpoints: ModelsResource
 ) -> dg.MaterializeResult:

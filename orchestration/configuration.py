@@ -41,6 +41,8 @@ class Configuration:
     """Fields of HubResource; without a namespace nothing is pushed."""
     formosa: Mapping[str, Any] = field(default_factory=dict)
     """Fields of FormosaResource; what is not given is what the store keeps of its last build."""
+    alarms: Mapping[str, Any] = field(default_factory=dict)
+    """Fields of AlarmResource; without a webhook or a mail server nothing is sent."""
     daily: bool = False
     """The one switch of the incremental life: schedule and sensors run without anybody turning them on."""
 
@@ -67,6 +69,7 @@ class Configuration:
 
     def resources(self) -> dict[str, object]:
         """The resources by the names that assets and checks ask for."""
+        from resources.alarms import AlarmResource
         from resources.formosa import FormosaResource
         from resources.hub import HubResource
         from resources.ministry import MinistryResource
@@ -85,4 +88,5 @@ class Configuration:
             "formosa": FormosaResource(**self.formosa),
             "warehouse": WarehouseResource(folder=self.warehouse),
             "hub": HubResource(**self.hub),
+            "alarms": AlarmResource(**self.alarms),
         }

@@ -4,12 +4,15 @@
 is the configuration of the environment: OTB_STORE (folder or URL), OTB_SOURCE (live, a base URL or a mirror folder),
 OTB_DELAY_SECONDS (between two requests), OTB_MAX_VANISHED_SHARE (of the index's keyed rows), OTB_DAILY (on or off: the
 one switch of the daily schedule and its sensors), OTB_HUB_NAMESPACE (whom data sets are pushed to the Hub as; unset:
-none is), OTB_BASE_URL (where models are asked; unset: none is) and OTB_API_KEY_ENV (which variable holds the key).
+none is), OTB_BASE_URL (where models are asked; unset: none is), OTB_API_KEY_ENV (which variable holds the key), and
+OTB_ALARM_* (where alarms go: docs/schedules.md; unset: nowhere).
 """
 
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
+from typing import Any
 
 import dagster as dg
 
@@ -24,9 +27,10 @@ import assets.rag
 import checks.exam
 import checks.formosa
 import checks.rag
-from orchestration import evaluation_jobs, formosa_jobs
+from orchestration import alarm_sensors, evaluation_jobs, formosa_jobs
 from orchestration.configuration import Configuration
 from orchestration.jobs import JOBS
+from orchestration.ownership import owned
 from orchestration.schedules import schedules
 from orchestration.sensors import sensors
 
@@ -65,22 +69,39 @@ def from_environment() -> Configuration:
             "base_url": os.environ.get("OTB_BASE_URL", ""),
             "api_key_env": os.environ.get("OTB_API_KEY_ENV", ""),
         },
+        alarms=alarm_settings(os.environ),
         hub={"namespace": os.environ.get("OTB_HUB_NAMESPACE", ""), "sample": os.environ.get("OTB_HUB_SAMPLE", "")},
     )
 
 
+def alarm_settings(environment: Mapping[str, str]) -> dict[str, Any]:
+    """The fields of AlarmResource that OTB_ALARM_* names; raises ValueError for what is neither on nor off."""
+    names = ("smtp_host", "smtp_port", "smtp_security", "smtp_user", "mail_from", "mail_to", "allow_private")
+    given = {name: environment.get(f"OTB_ALARM_{name.upper()}", "") for name in names}
+    settings: dict[str, Any] = {name: value for name, value in given.items() if value}
+    if "smtp_port" in settings:
+        settings["smtp_port"] = int(settings["smtp_port"])
+    if "mail_to" in settings:
+        settings["mail_to"] = [address.strip() for address in settings["mail_to"].split(",") if address.strip()]
+    private = settings.pop("allow_private", "off")
+    if private not in ("on", "off"):
+        raise ValueError(f"OTB_ALARM_ALLOW_PRIVATE is on or off, not {private[:80]!r}")
+    return {**settings, "allow_private": private == "on"}
+
+
 def build_defs(configuration: Configuration) -> dg.Definitions:
     """The platform's definitions under one configuration."""
-    return dg.Definitions(
+    defs = dg.Definitions(
         assets=list(ASSETS),
         asset_checks=list(CHECKS),
         jobs=[*JOBS, *evaluation_jobs.JOBS, *formosa_jobs.JOBS],
         schedules=list(schedules(running=configuration.daily)),
-        sensors=[*sensors(running=configuration.daily), *evaluation_jobs.SENSORS],
+        sensors=[*sensors(running=configuration.daily), *evaluation_jobs.SENSORS, *alarm_sensors.SENSORS],
         resources=configuration.resources(),
         # A process a step costs 15 s a subject instead of 3 (measured on two cores), and steps hand over files anyway.
         executor=dg.in_process_executor,
     )
+    return owned(defs)
 
 
 defs = build_defs(from_environment())

@@ -22,6 +22,7 @@ from assets.board import board_site
 from assets.leaderboard import mart_asset
 from checks.board import BOARD_CHECKS
 from checks.leaderboard import mart_is_current
+from orchestration.ownership import owned
 from resources.board import BoardResource
 from resources.models import WarehouseResource
 from resources.settings import StoreResource
@@ -102,7 +103,7 @@ def stale_mart(
 
 def build_defs(store: str, warehouse: str = "") -> dg.Definitions:
     """The mart's definitions over one store."""
-    return dg.Definitions(
+    defs = dg.Definitions(
         assets=[mart_tables, leaderboard_mart, board_site],
         asset_checks=[mart_is_current, *BOARD_CHECKS],
         jobs=[mart_job, board_job],
@@ -115,6 +116,7 @@ def build_defs(store: str, warehouse: str = "") -> dg.Definitions:
         },
         executor=dg.in_process_executor,
     )
+    return owned(defs)
 
 
 defs = build_defs(os.environ.get("OTB_STORE", "store"), os.environ.get("OTB_WAREHOUSE_FOLDER", ""))

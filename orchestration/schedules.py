@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dagster as dg
 
+from orchestration.formosa_jobs import formosa_windows_job
 from orchestration.jobs import index_job, papers_job
 from resources import exam_products as products
 from resources.partitions import exam_years
@@ -13,7 +14,7 @@ TIMEZONE = "Asia/Taipei"
 
 
 def schedules(*, running: bool = False) -> tuple[dg.ScheduleDefinition, ...]:
-    """All schedules. `running` turns on the daily ones; the round over every paper is turned on by hand only."""
+    """All schedules. `running` turns on the daily ones; the monthly ones are turned on by hand only."""
     daily = dg.DefaultScheduleStatus.RUNNING if running else dg.DefaultScheduleStatus.STOPPED
     daily_index = dg.ScheduleDefinition(
         name="daily_index",
@@ -24,7 +25,19 @@ def schedules(*, running: bool = False) -> tuple[dg.ScheduleDefinition, ...]:
         default_status=daily,
         description="Looks once a day whether the ministry's index changed.",
     )
-    return (daily_index, _failed_files(daily), _old_papers())
+    return (daily_index, _failed_files(daily), _old_papers(), _corpus_update())
+
+
+def _corpus_update() -> dg.ScheduleDefinition:
+    return dg.ScheduleDefinition(
+        name="corpus_update",
+        job=formosa_windows_job,
+        cron_schedule="40 5 1 * *",
+        execution_timezone=TIMEZONE,
+        default_status=dg.DefaultScheduleStatus.STOPPED,
+        description="Once a month, the corpus as its folder holds it now: windows that are new or gone, and items that "
+        "lost their ground. Nothing is fetched and no model is asked; bring the folder up to date before.",
+    )
 
 
 def _failed_files(status: dg.DefaultScheduleStatus) -> dg.ScheduleDefinition:

@@ -115,7 +115,7 @@ def test_one_switch_turns_the_daily_life_on(monkeypatch: pytest.MonkeyPatch, tmp
     on |= {s.name for s in defs.sensors or () if s.default_status == dg.DefaultSensorStatus.RUNNING}
     # Asking for every old paper again is a decision of its own.
     everything = {each.name for each in (*schedules(), *sensors())}
-    assert everything - on == {"old_papers"}
+    assert everything - on == {"old_papers", "corpus_update"}
     monkeypatch.setenv("OTB_DAILY", "perhaps")
     with pytest.raises(ValueError, match="on or off"):
         from_environment()
