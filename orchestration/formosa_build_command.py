@@ -6,12 +6,9 @@ What belongs here: arguments, files, exit statuses. What does not: rules (`opent
 
 from __future__ import annotations
 
-import asyncio
 import json
-import os
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from importlib.metadata import version
@@ -23,39 +20,28 @@ import typer
 from opentwbench.dataset.atomic import write_file
 from opentwbench.dataset.files import jsonl_bytes, parse_json, read_bytes, read_jsonl
 from opentwbench.dataset.manifest import json_bytes, sha256
-from opentwbench.evaluation.client import NO_SECRET, Endpoint, EndpointError, Rates, Secret
-from opentwbench.evaluation.costs import Limit
 from opentwbench.evaluation.journal import (
-    JOURNAL_NAME,
-    read_protocol,
     read_responses,
-    read_run,
-    write_run,
 )
-from opentwbench.evaluation.model import AskedItem
-from opentwbench.evaluation.runner import Tally, run
-from opentwbench.evaluation.runs import graded
-from opentwbench.exam.release import code_version
-from opentwbench.formosa.accounting import Account, account
+from opentwbench.evaluation.protocols import REGISTRY
+from opentwbench.formosa.accounting import Account, account, banded, total
 from opentwbench.formosa.asking import Ask
-from opentwbench.formosa.band import Cut, read_band, read_sidecar
+from opentwbench.formosa.band import read_band, read_sidecar
 from opentwbench.formosa.curation import (
     Edition,
-    Member,
-    admit,
     external,
     freeze,
-    marks_of_run,
     member_record,
     sidecar_of,
     transfer,
 )
 from opentwbench.formosa.dataset_checks import CHECKS
 from opentwbench.formosa.dataset_checks import judge as judge_folder
+from opentwbench.formosa.digests import code_version
 from opentwbench.formosa.drafting import collect, draft_ask, drafts_bytes, read_drafts
 from opentwbench.formosa.grounding import JUDGE_PROMPT, Grounding, ground, judge_ask, to_judge
 from opentwbench.formosa.judge_study import JudgeResult, may_ground, plant, result_of, verdict_records
-from opentwbench.formosa.model import Draft, Exclusion, Finding, FormosaItem, Screened, Window
+from opentwbench.formosa.model import Draft, Screened, Window
 from opentwbench.formosa.orthography import read_lexicon, slips
 from opentwbench.formosa.output import (
     SLUG,
@@ -68,8 +54,10 @@ from opentwbench.formosa.output import (
     write_release,
 )
 from opentwbench.formosa.panel import degeneracy
-from opentwbench.formosa.screens import screen_all
+from opentwbench.formosa.pool import member_of_run, member_of_submission, roles
+from opentwbench.formosa.screens import screen_all, with_more
 from opentwbench.formosa.window_files import read_findings, read_windows, with_findings
+from resources.formosa_asking import Asker, AskingStopped
 
 USAGE, UNFINISHED, STOPPED = 2, 3, 4
 
@@ -117,7 +105,7 @@ def draft(
     try:
         known = read_windows(windows)
         ask = draft_ask(list(known.values()), model)
-        stopped = _ask(ask, runs, len(known), base_url, api_key_env, concurrency, max_total_tokens)
+        stopped = _ask(ask, runs, base_url, api_key_env, concurrency, max_total_tokens)
         found = collect(read_responses(runs / ask.run_id), known)
     except (OSError, ValueError) as error:
         _stop(str(error))
@@ -146,7 +134,7 @@ def judge_study(
         results, verdicts, stopped = list[JudgeResult](), list[dict[str, Any]](), ""
         for name in judge:
             ask = judge_ask(((t.trial_id, t.draft, t.window) for t in trials), name)
-            stopped = _ask(ask, runs, len(trials), base_url, api_key_env, concurrency, max_total_tokens) or stopped
+            stopped = _ask(ask, runs, base_url, api_key_env, concurrency, max_total_tokens) or stopped
             replies = list(read_responses(runs / ask.run_id))
             results.append(result_of(trials, replies, name, ask.protocol_id))
             verdicts += verdict_records(trials, replies, name)
@@ -199,8 +187,7 @@ def ground_drafts(
         known, given = read_windows(windows), read_drafts(drafts)
         screened = _screened(given, known, lexicon, findings)
         ask = judge_ask(to_judge(screened, known), judge)
-        total = sum(each.bucket is None for each in screened)
-        stopped = _ask(ask, runs, total, base_url, api_key_env, concurrency, max_total_tokens)
+        stopped = _ask(ask, runs, base_url, api_key_env, concurrency, max_total_tokens)
         found = ground(screened, read_responses(runs / ask.run_id), known, judge, ask.protocol_id)
         items = make_items(found, known)
     except KeyError as error:
@@ -219,7 +206,13 @@ def ground_drafts(
 
 def curate(
     items: Annotated[Path, typer.Argument(help="The full grounded set (items.jsonl).", show_default=False)],
-    run_folder: Annotated[list[Path], typer.Option("--run", help="A run of the pool, once a model.")],
+    *,
+    run_folder: Annotated[
+        list[Path] | None, typer.Option("--run", help="A run of the pool, once a model.", show_default=False)
+    ] = None,
+    submission: Annotated[
+        list[Path] | None, typer.Option(help="A submission of the pool, once a model.", show_default=False)
+    ] = None,
     band: Annotated[str, typer.Option(help="Pass counts to keep, LOW-HIGH, e.g. 0-6 of seven.", show_default=False)],
     name: Annotated[str, typer.Option(help="What the edition is called.", show_default=False)],
     date: Annotated[str, typer.Option(help="Its date, YYYY-MM-DD.", show_default=False)],
@@ -230,16 +223,18 @@ def curate(
     try:
         grounded = items_from(read_bytes(items), items.name)
         measured = full_version(grounded)
-        pool = [_member(folder, grounded, measured) for folder in run_folder]
-        beside = [_member(folder, grounded, measured) for folder in validate or ()]
+        known = {each.protocol_id: each for each in REGISTRY.values()}
+        pool = [member_of_run(folder, grounded, measured) for folder in run_folder or ()]
+        pool += [member_of_submission(folder, known, measured) for folder in submission or ()]
+        beside = [member_of_run(folder, grounded, measured) for folder in validate or ()]
         sidecar = sidecar_of([item.item_id for item in grounded], [*pool, *beside])
         cut = read_band(band, len(pool))
-        roles = _roles(grounded)
+        by_model = roles(grounded)
         data = sidecar_bytes(sidecar)
         records = [[member_record(each) for each in of] for of in (pool, beside)]
-        edition = freeze(name, date, measured, cut, sidecar, sha256(data), records[0], records[1], roles)
-        table = transfer(sidecar, edition.models, cut, roles) if len(pool) > 2 else None
-        outside = [external(sidecar, edition.models, cut, each.model, roles.get(each.model, ())) for each in beside]
+        edition = freeze(name, date, measured, cut, sidecar, sha256(data), records[0], records[1], by_model)
+        table = transfer(sidecar, edition.models, cut, by_model) if len(pool) > 2 else None
+        outside = [external(sidecar, edition.models, cut, each.model, by_model.get(each.model, ())) for each in beside]
     except (OSError, ValueError) as error:
         _stop(str(error))
     write_file(out / "difficulty.jsonl", data)
@@ -285,12 +280,13 @@ def build(
         parts = {}
         for category in categories:
             own = {i: window for i, window in known.items() if window.category == category}
-            parts[category] = whole.account(own, _part(frozen.cut, of, category))
+            mine = {item_id for item_id, of_item in of.items() if of_item == category}
+            parts[category] = banded(whole.account(own), frozen.cut, mine)
         table = transfer(sidecar, frozen.models, frozen.band, frozen.roles) if len(frozen.models) > 2 else None
         names = [str(each["model"]) for each in frozen.external]
         outside = [external(sidecar, frozen.models, frozen.band, n, frozen.roles.get(n, ())) for n in names]
         made = Release(
-            tuple(items), frozen, tuple(sidecar), table, (passed,), whole.account(known, frozen.cut), parts,
+            tuple(items), frozen, tuple(sidecar), table, (passed,), total(parts.values()), parts,
             code_version(), tuple(outside),
         )  # fmt: skip
         written = write_release(made, out)
@@ -330,9 +326,9 @@ class _Journals:
         """What the judge made of them."""
         return ground(self.screened(windows), self._judged, windows, self._judge, JUDGE_PROMPT.prompt_id)
 
-    def account(self, windows: Mapping[str, Window], cut: Cut) -> Account:
-        """Their account."""
-        return account(collect(self._drafted, windows), self.screened(windows), self.grounding(windows), cut)
+    def account(self, windows: Mapping[str, Window]) -> Account:
+        """Their account, up to the grounded items."""
+        return account(collect(self._drafted, windows), self.screened(windows), self.grounding(windows))
 
 
 def _screened(
@@ -340,71 +336,24 @@ def _screened(
 ) -> list[Screened]:
     """Drafts after the screens of a lexicon, when one is given, and with the findings of a file."""
     seen = read_findings(findings) if findings else {}
-    given = [with_findings(each, windows[each.window_id], seen) for each in drafts]
     if lexicon is None:
-        return given
-    after = screen_all(drafts, windows, read_lexicon(lexicon))
-    return [
-        replace(a, findings=tuple(sorted({*a.findings, *b.findings}, key=_place)))
-        for a, b in zip(after, given, strict=True)
-    ]
-
-
-def _place(finding: Finding) -> tuple[int, str]:
-    """Findings in the order of the closed list: the first is the bucket."""
-    return list(Exclusion).index(finding.exclusion), finding.evidence
-
-
-def _part(cut: Cut, categories: Mapping[str, str], category: str) -> Cut:
-    """The part of a cut that lies in one category."""
-    return Cut(
-        *(
-            tuple(each for each in getattr(cut, kind) if categories.get(each) == category)
-            for kind in ("kept", "easier", "harder", "unmeasured")
-        )
-    )
+        return [with_findings(each, windows[each.window_id], seen) for each in drafts]
+    return with_more(screen_all(drafts, windows, read_lexicon(lexicon)), seen)
 
 
 def _studies(path: Path) -> list[JudgeResult]:
     return [JudgeResult.from_json(record) for record in read_jsonl(path)]
 
 
-def _member(folder: Path, items: Sequence[FormosaItem], measured: str) -> Member:
-    record, method = read_run(folder), read_protocol(folder).extraction
-    asked = {i.item_id: AskedItem(i.item_id, i.question, i.options, i.answer, i.category) for i in items}
-    marks = marks_of_run(graded(folder, asked), method)
-    digest = sha256((folder / JOURNAL_NAME).read_bytes())
-    member = Member(
-        record.model, marks, record.protocol_id, record.dataset_version, record.run_id, record.serving_precision, digest
-    )
-    admit(member, measured)
-    return member
-
-
-def _roles(items: Sequence[FormosaItem]) -> dict[str, tuple[str, ...]]:
-    drafted, judged = {i.drafting_model for i in items}, {i.judge for i in items}
-    return {
-        model: tuple(role for role, of in (("drafted", drafted), ("judged", judged)) if model in of)
-        for model in sorted(drafted | judged)
-    }
-
-
-def _ask(ask: Ask, runs: Path, total: int, base_url: str, key_env: str, concurrency: int, most: int | None) -> str:
+def _ask(ask: Ask, runs: Path, base_url: str, key_env: str, concurrency: int, most: int | None) -> str:
     """Carry the requests out; why it stopped, '' when it did not."""
-    folder = runs / ask.run_id
-    write_run(folder, ask.record(datetime.now(UTC).isoformat(timespec="seconds"), version("opentwbench")), ask.prompt)
-    endpoint = Endpoint(base_url, secret=_secret(key_env))
-    outcome = asyncio.run(run(ask, folder, endpoint, Rates(concurrency), Tally(total), limit=Limit(most)))
-    return outcome.stopped
-
-
-def _secret(name: str) -> Secret:
-    if not name:
-        return NO_SECRET
-    value = os.environ.get(name)
-    if not value:
-        raise EndpointError(f"the environment variable {name[:60]} is not set")
-    return Secret(value)
+    begun = (datetime.now(UTC).isoformat(timespec="seconds"), version("opentwbench"))
+    try:
+        asker = Asker(base_url, key_env, concurrency, most or 0)
+        asker.ask(ask, ask.record(*begun), ask.prompt, runs / ask.run_id)
+    except AskingStopped as error:
+        return str(error)
+    return ""
 
 
 def _report(figures: Mapping[str, Any]) -> None:

@@ -17,7 +17,7 @@ from opentwbench.dataset.files import read_jsonl
 from opentwbench.dataset.manifest import json_bytes
 from opentwbench.dataset.model import DatasetError
 from opentwbench.formosa.band import CurationError, Cut, read_band, read_sidecar, recut
-from orchestration import formosa_build_command, formosa_corpus_command
+from orchestration import formosa_build_command, formosa_corpus_command, formosa_page_command
 
 USAGE, EMPTY = 2, 3
 
@@ -70,6 +70,7 @@ def cut_again(
 
 formosa_corpus_command.add_to(app)
 formosa_build_command.add_to(app)
+formosa_page_command.add_to(app)
 
 
 def _figures(made: Cut, older: Cut | None) -> dict[str, int]:

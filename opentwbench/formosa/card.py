@@ -162,15 +162,16 @@ def _left_out(row: LeftOut) -> tuple[str, ...]:
 
 
 def _judge_row(judge: JudgeResult) -> tuple[str, str, str]:
-    found = "; ".join(f"{kind.value} {_counted(each.detection)}" for kind, each in judge.planted.items())
-    return judge.judge, _counted(judge.good.approval), found
+    found = "; ".join(f"{kind.value} {counted(each.detection)}" for kind, each in judge.planted.items())
+    return judge.judge, counted(judge.good.approval), found
 
 
 def _percent(rate: Rate) -> str:
     return "—" if rate.value is None else f"{rate.value:.1%}"
 
 
-def _counted(rate: Rate) -> str:
+def counted(rate: Rate) -> str:
+    """Hits of trials with the 95 % interval."""
     return f"{rate.hits} / {rate.n} ({rate.low:.1%} to {rate.high:.1%})"
 
 
