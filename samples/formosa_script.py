@@ -327,7 +327,8 @@ POOL: Mapping[str, float] = {
     "scripted/pool-g": 0.62,
     "scripted/pool-outside": 0.80,
 }
-"""Model -> share of questions that it knows. The last one is measured outside the pool."""
+"""Model -> ability: it knows a question when three parts of the question's difficulty and one part of its own draw lie
+below. The last one is measured outside the pool."""
 
 UNREAD = 0.01
 """Share of replies of the pool in which no letter stands."""
