@@ -16,6 +16,7 @@ from typing import Annotated, Any, NoReturn, ParamSpec
 
 import typer
 
+from opentwbench.dataset.model import DatasetError
 from opentwbench.evaluation.client import EndpointError
 from opentwbench.evaluation.journal import JournalError
 from opentwbench.rag import downloads, report, stages
@@ -23,6 +24,7 @@ from opentwbench.rag.asking import Asked
 from opentwbench.rag.model import RagError
 from orchestration.local_store import root
 from resources.rag_settings import RagRun, merged, read_settings, settings_of
+from resources.store import StoreError
 
 USAGE, UNFINISHED, STOPPED = 2, 3, 4
 
@@ -41,7 +43,10 @@ DatasetOption = Annotated[
     str | None, typer.Option(help="locomo, syllabusqa, qasper, financebench or tw_rag.", show_default=False)
 ]
 DataOption = Annotated[Path | None, typer.Option(help="Folder of the original files.", show_default=False)]
-SystemOption = Annotated[str | None, typer.Option(help="bm25, dense, hybrid or openviking.", show_default=False)]
+SystemOption = Annotated[
+    str | None, typer.Option(help="bm25, dense, hybrid, openviking or contexts.", show_default=False)
+]
+JudgingOption = Annotated[str | None, typer.Option(help="score (0 to 4) or ragas (four metrics).", show_default=False)]
 SystemUrlOption = Annotated[str | None, typer.Option(help="OpenViking server.", show_default=False)]
 ModelOption = Annotated[str | None, typer.Option(help="Model that answers.", show_default=False)]
 BaseUrlOption = Annotated[
@@ -96,6 +101,7 @@ def _command(name: str, text: str, carry_out: Callable[[RagRun, bool], None]) ->
         api_key_env: KeyOption = None,
         judge: JudgeOption = None,
         judge_base_url: JudgeUrlOption = None,
+        judging: JudgingOption = None,
         embedding: EmbeddingOption = None,
         documents: DocumentsOption = None,
         questions: QuestionsOption = None,
@@ -113,13 +119,17 @@ def _command(name: str, text: str, carry_out: Callable[[RagRun, bool], None]) ->
             "sampling": {"documents": documents, "questions": questions, "seed": seed},
             "retrieval": {"top_k": top_k, "max_queries": max_queries},
             "answers": {"model": model, **shared},
-            "judge": {"model": judge, **shared, **({"base_url": judge_base_url} if judge_base_url else {})},
+            "judge": {"model": judge, "judging": judging, **shared, **_own_url(judge_base_url)},
             "embedding": {"model": embedding, **shared},
         }
         values = merged(read_settings(config) if config else {}, given)
         if "dataset" not in values:
             raise RagError("name a data set with --dataset, or settings with --config")
         carry_out(RagRun.of(settings_of(values, config.name if config else "arguments"), root(store)), as_json)
+
+
+def _own_url(url: str | None) -> dict[str, str]:
+    return {"base_url": url} if url else {}
 
 
 def _prepare(run: RagRun, as_json: bool) -> None:
@@ -153,6 +163,10 @@ def _generate(run: RagRun, as_json: bool) -> None:
 
 
 def _generated(run: RagRun) -> Asked:
+    if run.plan.system == "contexts" and run.settings.data:
+        # Nothing is retrieved, so one command takes the data set from its files to its answers.
+        _prepared(run)
+        _wait(stages.ingest(run.plan, run.folder, run.settings.open_system(run.folder)))
     system = run.settings.open_system(run.folder)
     return _wait(stages.generate(run.plan, run.folder, system, run.generator))
 
@@ -211,8 +225,17 @@ def _run(run: RagRun, as_json: bool) -> None:
         print(f"otb rag: {stopped[0]}", file=sys.stderr)
         raise typer.Exit(STOPPED)
     whole = made["outcomes"].get("answered", 0) == made["Total Queries Evaluated"]
-    whole_judged = not run.plan.judge or made["judge"]["scored"] == made["Total Queries Evaluated"]
+    scored = made["ragas"]["judge"]["scored"] if "ragas" in made else made["judge"]["scored"]
+    whole_judged = not run.plan.judge or scored == made["Total Queries Evaluated"]
     if not whole or not whole_judged:
+        raise typer.Exit(UNFINISHED)
+
+
+def _dataset(run: RagRun, as_json: bool) -> None:
+    written = stages.write_judge_set(run.plan, run.folder, run.generator)
+    account = {"run": run.plan.name, "rows": written.rows, "without_answer": written.lacking}
+    _say({**account, "file": str(written.path)}, as_json)
+    if written.lacking:
         raise typer.Exit(UNFINISHED)
 
 
@@ -230,6 +253,45 @@ def _say(account: dict[str, Any], as_json: bool) -> None:
         print(json.dumps(account, ensure_ascii=False))
     else:
         print("\n".join(f"{name:<18}{value if value != {} else 'none'}" for name, value in account.items()))
+
+
+@app.command(epilog="Exit status: 0 published; 2 nothing to build from; 3 withheld by a check.")
+@in_words
+def build(store: StoreOption = "store", as_json: JsonOption = False) -> None:
+    """Build tw-rag-bench from the Formosa track's grounded items: contexts, data set, checks, publication."""
+    from resources import rag_products
+    from resources.store import Store
+
+    place = Store(str(root(store)))
+    try:
+        state = rag_products.build(place, place)
+    except (DatasetError, StoreError) as error:
+        _stop(str(error))
+    _say(
+        {"state": state.state, "items": state.items, "version": state.version, "against": list(state.against)}, as_json
+    )
+    if state.against:
+        raise typer.Exit(UNFINISHED)
+
+
+@app.command(epilog="Exit status: 0 every check passed; 2 no such folder; 3 a check did not pass.")
+@in_words
+def check(
+    folder: Annotated[Path, typer.Argument(help="A folder of tw-rag-bench.", show_default=False)],
+    as_json: JsonOption = False,
+) -> None:
+    """Run the blocking checks of tw-rag-bench over a folder."""
+    from opentwbench.rag.tw_rag.dataset_checks import CHECKS, run_check
+
+    if not folder.is_dir():
+        _stop(f"{folder}: no folder")
+    outcomes = [run_check(name, folder) for name in CHECKS]
+    if as_json:
+        print(json.dumps({each.name: {"passed": each.passed, **each.figures} for each in outcomes}, ensure_ascii=False))
+    else:
+        print("\n".join(f"{'ok' if each.passed else 'FAILED':<8}{each.name:<26}{each.detail}" for each in outcomes))
+    if not all(each.passed for each in outcomes):
+        raise typer.Exit(UNFINISHED)
 
 
 @app.command(epilog="Exit status: 0 done, or shown; 2 wrong arguments; 3 the files cannot be fetched.")
@@ -259,6 +321,7 @@ for _name, _text, _function in (
     ("prepare", "Read the original files, draw the sample, count what is dropped.", _prepare),
     ("ingest", "Hand the documents to the system under test.", _ingest),
     ("generate", "Retrieve and answer; each answer is kept as it comes.", _generate),
+    ("dataset", "Write the judge set of the answers, as Twinkle Eval's ragas mode takes it.", _dataset),
     ("judge", "Ask the judge for a verdict on every answer.", _judge),
     ("delete", "Remove what the system ingested; answers and reports stay.", _delete),
     ("report", "Write the report from what is stored; nothing is asked.", _report),

@@ -88,6 +88,9 @@ class JudgeSettings(ModelSettings):
     """The judge: a model, and how often it is asked again when it gives no verdict."""
 
     verdict_attempts: int = Field(default=3, ge=1, le=10, description="Times it is asked for one verdict")
+    judging: Literal["score", "ragas"] | None = Field(
+        default=None, description="0 to 4, or the four metrics; null: the metrics where contexts are offered"
+    )
 
 
 class EmbeddingSettings(ModelSettings):
@@ -99,7 +102,9 @@ class EmbeddingSettings(ModelSettings):
 class SystemSettings(_Strict):
     """The system under test."""
 
-    kind: Literal["bm25", "dense", "hybrid", "openviking"] = "bm25"
+    kind: Literal["bm25", "dense", "hybrid", "openviking", "contexts"] | None = Field(
+        default=None, description="null: contexts for tw_rag, which offers them with each question, else bm25"
+    )
     chunk_size: int = Field(default=1_000, ge=50, le=100_000, description="Characters of a chunk")
     chunk_overlap: int = Field(default=0, ge=0, description="Characters that a chunk repeats of the one before")
     ingest_mode: Literal["directory", "per_file"] = Field(
@@ -142,14 +147,21 @@ class RagSettings(_Strict):
     embedding: EmbeddingSettings = EmbeddingSettings()
     instructions: dict[str, str] | None = Field(default=None, description="Question type -> text, instead of ours")
 
+    @property
+    def kind(self) -> str:
+        """The system under test."""
+        return self.system.kind or ("contexts" if self.dataset == "tw_rag" else "bm25")
+
     def plan(self) -> Plan:
         """What is asked. Raises RagError."""
         if self.dataset not in ADAPTERS:
             raise RagError(f"dataset: {excerpt(self.dataset)} is none; there are {', '.join(ADAPTERS)}")
-        vectors = self.system.kind in ("dense", "hybrid")
+        if self.kind == "contexts" and self.dataset != "tw_rag":
+            raise RagError(f"system.kind: {self.dataset} offers no contexts with its questions")
+        vectors = self.kind in ("dense", "hybrid")
         return Plan(
             benchmark=self.dataset,
-            system=self.system.kind,
+            system=self.kind,
             generator=self.answers.model,
             judge=self.judge.model,
             sampling=Sampling(**self.sampling.model_dump()),
@@ -164,6 +176,7 @@ class RagSettings(_Strict):
             parameters=self.answers.fields(),
             judge_parameters=self.judge.fields(),
             judge_attempts=self.judge.verdict_attempts,
+            judging=self.judge.judging or ("ragas" if self.kind == "contexts" else "score"),
         )
 
     def _cut(self) -> Cut:
@@ -171,7 +184,7 @@ class RagSettings(_Strict):
 
     def open_system(self, folder: Path) -> System:
         """The system under test, keeping what it has in the run's folder. Raises RagError or EndpointError."""
-        return OPENERS[self.system.kind](self, folder)
+        return OPENERS[self.kind](self, folder)
 
 
 def _bm25(settings: RagSettings, folder: Path) -> Bm25:
@@ -202,11 +215,18 @@ def _openviking(settings: RagSettings, folder: Path) -> Any:
     return OpenViking(folder / "index" / "openviking", server, library, settings.system.ingest_mode)
 
 
+def _contexts(settings: RagSettings, folder: Path) -> Any:
+    from opentwbench.rag.retrieval.offered import Offered
+
+    return Offered(read_prepared(folder).benchmark)
+
+
 OPENERS: Mapping[str, Callable[[RagSettings, Path], System]] = {
     "bm25": _bm25,
     "dense": _dense,
     "hybrid": _hybrid,
     "openviking": _openviking,
+    "contexts": _contexts,
 }
 
 

@@ -33,11 +33,8 @@ def read_verdict(content: str | None) -> Verdict | None:
     """
     if content is None or len(content) > MAX_REPLY:
         return None
-    text = content.rpartition(_THOUGHT)[2].strip() if content.lstrip().startswith("<think>") else content.strip()
-    if fenced := _FENCED.fullmatch(text):
-        text = fenced[1].strip()
     try:
-        record = parse_json(text, "verdict")
+        record = parse_json(reply_text(content), "verdict")
     except DatasetError:
         return None
     score, refusal, reason = record.get("score"), record.get("refusal"), record.get("reason")
@@ -46,6 +43,13 @@ def read_verdict(content: str | None) -> Verdict | None:
     if type(refusal) is not bool or not isinstance(reason, str):
         return None
     return Verdict(Judged.SCORED, score, refusal, reason[:MAX_REASON])
+
+
+def reply_text(content: str) -> str:
+    """A reply without a closed thought before it and without one code fence around it."""
+    text = content.rpartition(_THOUGHT)[2].strip() if content.lstrip().startswith("<think>") else content.strip()
+    fenced = _FENCED.fullmatch(text)
+    return fenced[1].strip() if fenced else text
 
 
 def verdict_of(responses: Sequence[Response]) -> Verdict:

@@ -93,6 +93,10 @@ class Question:
     gold: tuple[str, ...]
     evidence: tuple[Evidence, ...]
     category: str
+    offered: tuple[str, ...] = ()
+    """Documents that the data set hands over with the question, in its order; () where a system must find them."""
+    keyed: str = ""
+    """The words that an answer must hold, where the data set names them apart from its references."""
 
     @property
     def language(self) -> str:

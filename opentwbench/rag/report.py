@@ -22,6 +22,8 @@ from opentwbench.rag.evidence import COVERED, Library, Located, recall
 from opentwbench.rag.judging import BEST, judge_figures, same_model
 from opentwbench.rag.metrics import f1, is_refusal, mean, percentile
 from opentwbench.rag.model import Benchmark, Judged
+from opentwbench.rag.ragas_figures import JudgedAnswer, ragas_figures
+from opentwbench.rag.ragas_figures import as_markdown as ragas_figures_markdown
 from opentwbench.rag.retrieval.system import Ingested
 from opentwbench.rag.stages import Answered, Plan
 
@@ -213,9 +215,22 @@ def report(plan: Plan, benchmark: Benchmark, ingested: Ingested | None, answers:
             "output": sum(line.output_tokens or 0 for line in lines),
             "answers_estimated": sum(line.estimated for line in lines),
         },
+        **_ragas(plan, answers),
         "by_category": _groups(lines, lambda line: line.category),
         "by_language": _groups(lines, lambda line: line.language),
     }
+
+
+def _ragas(plan: Plan, answers: Sequence[Answered]) -> dict[str, Any]:
+    """The section of the four metrics, for a run that is judged by them."""
+    if plan.judging != "ragas":
+        return {}
+    held = [
+        JudgedAnswer(each.question, each.answer, each.ragas, plan.system == "contexts")
+        for each in answers
+        if each.ragas is not None
+    ]
+    return {"ragas": ragas_figures(held)}
 
 
 def _dropped(benchmark: Benchmark, asked: int) -> dict[str, int]:
@@ -389,10 +404,7 @@ def as_markdown(made: Mapping[str, Any]) -> str:
         f"Left out of recall: {made['recall']['questions_without_evidence']} questions without evidence, and "
         f"{made['recall']['questions_without_located_evidence']} "
         "with evidence that their document does not hold as quoted.",
-        "",
-        f"Judge: {judge['scored']} verdicts, {judge['unparsed']} without one in the form asked for, "
-        f"{judge['errors']} errors, {judge['not_judged']} answers that were not there to judge; "
-        f"parse rate {_shown(judge['parse_rate'])}, approval rate {_shown(judge['approval_rate'])}.",
+        *(ragas_figures_markdown(made["ragas"], _shown) if "ragas" in made else ["", *_judge_lines(judge)]),
         f"Retrieval: median {_shown(latency['retrieval']['p50'])} s, 95 % {_shown(latency['retrieval']['p95'])} s, "
         f"99 % {_shown(latency['retrieval']['p99'])} s. "
         f"Answers: median {_shown(latency['answer']['p50'])} s, 95 % {_shown(latency['answer']['p95'])} s.",
@@ -403,6 +415,14 @@ def as_markdown(made: Mapping[str, Any]) -> str:
         + ".",
     ]
     return "\n".join(lines) + "\n"
+
+
+def _judge_lines(judge: Mapping[str, Any]) -> list[str]:
+    return [
+        f"Judge: {judge['scored']} verdicts, {judge['unparsed']} without one in the form asked for, "
+        f"{judge['errors']} errors, {judge['not_judged']} answers that were not there to judge; "
+        f"parse rate {_shown(judge['parse_rate'])}, approval rate {_shown(judge['approval_rate'])}."
+    ]
 
 
 def _whole(made: Mapping[str, Any]) -> dict[str, Any]:

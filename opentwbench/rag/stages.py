@@ -30,6 +30,7 @@ from opentwbench.dataset.files import jsonl_bytes, read_jsonl
 from opentwbench.dataset.manifest import json_bytes
 from opentwbench.dataset.model import DatasetError
 from opentwbench.evaluation.model import Response
+from opentwbench.rag import ragas
 from opentwbench.rag.adapters import read_benchmark
 from opentwbench.rag.asking import Ask, Asked, Service, ask_all, stored
 from opentwbench.rag.chunking import Cut
@@ -38,10 +39,13 @@ from opentwbench.rag.judging import verdict_of
 from opentwbench.rag.lines import Lines, read_lines
 from opentwbench.rag.model import Benchmark, Document, Evidence, Judged, Part, Passage, Question, RagError, Verdict
 from opentwbench.rag.prompts import Shown, answer_messages, judge_messages, show
+from opentwbench.rag.ragas import RagasVerdict, judge_prompt
 from opentwbench.rag.retrieval.system import Ingested, Query, Retrieved, System
 from opentwbench.rag.sampling import Sampling, draw
 
-SYSTEMS = ("bm25", "dense", "hybrid", "openviking")
+SYSTEMS = ("bm25", "dense", "hybrid", "openviking", "contexts")
+JUDGINGS = ("score", "ragas")
+"""How a judge is asked: 0 to 4 against the references, or the four metrics (ragas.py)."""
 
 
 class Stage(StrEnum):
@@ -81,11 +85,15 @@ class Plan:
     parameters: Mapping[str, Any] = field(default_factory=lambda: {"temperature": 0.0, "max_tokens": 512})
     judge_parameters: Mapping[str, Any] = field(default_factory=lambda: {"temperature": 0.0, "max_tokens": 512})
     judge_attempts: int = 3
+    judging: str = "score"
+    """One of JUDGINGS."""
 
     def __post_init__(self) -> None:
         """Raises RagError for what could not be run."""
         if self.system not in SYSTEMS:
             raise RagError(f"{self.system[:80]!r} is no system; there are {', '.join(SYSTEMS)}")
+        if self.judging not in JUDGINGS:
+            raise RagError(f"{self.judging[:80]!r} is no way of judging; there are {', '.join(JUDGINGS)}")
         if not self.generator:
             raise RagError("no model to answer is named")
         if self.system in ("dense", "hybrid") and not self.embedding:
@@ -169,7 +177,8 @@ def _question_record(question: Question) -> dict[str, Any]:
 
 def _question(record: Mapping[str, Any]) -> Question:
     evidence = tuple(Evidence(**each) for each in record["evidence"])
-    return Question(**{**record, "gold": tuple(record["gold"]), "evidence": evidence})
+    tuples = {name: tuple(record[name]) for name in ("gold", "offered")}
+    return Question(**{**record, **tuples, "evidence": evidence})
 
 
 async def ingest(plan: Plan, folder: Path, system: System) -> Ingested:
@@ -274,6 +283,8 @@ class Answered:
     reply: Response | None
     verdict: Verdict | None = None
     judge_replies: tuple[Response, ...] = ()
+    ragas: RagasVerdict | None = None
+    """The four metrics, where the run is judged by them."""
 
     @property
     def answer(self) -> str | None:
@@ -309,7 +320,8 @@ async def judge(plan: Plan, folder: Path, generator: Service, service: Service) 
     asked: Asked | None = None
     for attempt in range(plan.judge_attempts):
         replies = asked.replies if asked else {}
-        asks += [judge_ask(each, service, attempt) for each in answers if _open(each, service, replies, attempt)]
+        waiting = [each for each in answers if _open(plan, each, service, replies, attempt)]
+        asks += [judge_ask(plan, each, service, attempt) for each in waiting]
         asked = await ask_all(service, asks, folder / "verdicts")
         if asked.stopped:
             break
@@ -317,34 +329,87 @@ async def judge(plan: Plan, folder: Path, generator: Service, service: Service) 
     return asked
 
 
-def judge_ask(each: Answered, service: Service, attempt: int) -> Ask:
+def judge_ask(plan: Plan, each: Answered, service: Service, attempt: int) -> Ask:
     """The request for a verdict; attempts differ in `repeat` alone, so each has a reply of its own."""
-    return Ask(each.question.question_id, service.body(judge_messages(each.question, each.answer or "")), attempt)
+    if plan.judging == "ragas":
+        messages = [{"role": "user", "content": ragas_prompt(each)}]
+    else:
+        messages = judge_messages(each.question, each.answer or "")
+    return Ask(each.question.question_id, service.body(messages), attempt)
 
 
-def _open(each: Answered, service: Service, replies: Mapping[tuple[int, str, str], Response], attempt: int) -> bool:
+def ragas_prompt(each: Answered) -> str:
+    """What a judge of the four metrics is asked: the contexts as the answering model saw them, cut where it was cut."""
+    question, lines = each.question, each.shown.block.split("\n") if each.shown and each.shown.block else []
+    contexts = [str(json.loads(line)["text"]) for line in lines]
+    return judge_prompt(question.question, contexts, question.gold[0], each.answer or "")
+
+
+def _open(
+    plan: Plan,
+    each: Answered,
+    service: Service,
+    replies: Mapping[tuple[int, str, str], Response],
+    attempt: int,
+) -> bool:
     """Whether the earlier attempts hold no verdict."""
-    earlier = [replies[key] for n in range(attempt) if (key := judge_ask(each, service, n).key) in replies]
-    return not earlier or verdict_of(earlier).judged is not Judged.SCORED
+    earlier = [replies[key] for n in range(attempt) if (key := judge_ask(plan, each, service, n).key) in replies]
+    if not earlier:
+        return True
+    read = ragas.verdict_of(earlier).judged if plan.judging == "ragas" else verdict_of(earlier).judged
+    return read is not Judged.SCORED
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeSet:
+    """A judge set that was written."""
+
+    path: Path
+    rows: int
+    lacking: int
+    """Questions without an answer to judge; they are in no row."""
+
+
+def write_judge_set(plan: Plan, folder: Path, generator: Service) -> JudgeSet:
+    """Write the judge prompts of all answers as Twinkle Eval's ragas mode takes them, in a folder of its own.
+
+    A row is the prompt as `question` and the question's id as `answer`: the harness appends any other column to the
+    prompt, and scores every readable file of a folder. Raises RagError when nothing was answered yet.
+    """
+    answers = answered(plan, folder, generator)
+    given = [each for each in answers if each.answer is not None]
+    if not given:
+        raise RagError(f"{folder.name}: no answer to judge; run the stage generate")
+    rows = [{"question": ragas_prompt(each), "answer": each.question.question_id} for each in given]
+    path = folder / "judge_set" / "rag.jsonl"
+    write_file(path, jsonl_bytes(rows))
+    return JudgeSet(path, len(rows), len(answers) - len(given))
 
 
 def judged(plan: Plan, folder: Path, generator: Service, service: Service) -> list[Answered]:
     """Every question of the run with its verdict, in the order of the data set."""
     answers = answered(plan, folder, generator)
     asks = [
-        judge_ask(each, service, n) for each in answers if each.answer is not None for n in range(plan.judge_attempts)
+        judge_ask(plan, each, service, n)
+        for each in answers
+        if each.answer is not None
+        for n in range(plan.judge_attempts)
     ]
     replies = stored(asks, folder / "verdicts")
-    return [_with_verdict(each, service, replies, plan.judge_attempts) for each in answers]
+    return [_with_verdict(plan, each, service, replies) for each in answers]
 
 
 def _with_verdict(
-    each: Answered, service: Service, replies: Mapping[tuple[int, str, str], Response], attempts: int
+    plan: Plan, each: Answered, service: Service, replies: Mapping[tuple[int, str, str], Response]
 ) -> Answered:
+    by_metrics = plan.judging == "ragas"
     if each.answer is None:
-        return replace(each, verdict=Verdict(Judged.NO_ANSWER))
-    keys = [judge_ask(each, service, n).key for n in range(attempts)]
+        none = RagasVerdict(Judged.NO_ANSWER)
+        return replace(each, ragas=none) if by_metrics else replace(each, verdict=Verdict(Judged.NO_ANSWER))
+    keys = [judge_ask(plan, each, service, n).key for n in range(plan.judge_attempts)]
     own = tuple(replies[key] for key in keys if key in replies)
+    if by_metrics:
+        return replace(each, ragas=ragas.verdict_of(own), judge_replies=own)
     return replace(each, verdict=verdict_of(own), judge_replies=own)
 
 

@@ -1,6 +1,7 @@
 """tw-rag-bench: questions with four contexts, one of which is gold. File: ragas.jsonl.
 
-Columns: question, contexts (four texts), reference, gold_position (1-4), category, source_chunk. A document is one
+Columns: question, contexts (four texts), reference, gold_position (1-4), category, source_chunk, and answer_text where
+the set has it. A document is one
 context, named by its hash: a context that serves several questions is one document. Source: the issue, "tw-rag-bench".
 """
 
@@ -53,11 +54,14 @@ def _question(row: dict[str, Any], names: list[str], ids: Ids, where: str) -> Qu
         raise RagError(f"{where}: gold_position is not 1 to {CONTEXTS}: {excerpt(position)}")
     gold, asked = names[position - 1], text(row, "question", where)
     return Question(
-        question_id=ids.of("tw-rag", asked, text(row, "source_chunk", where, may_lack=True)),
+        question_id=text(row, "item_id", where, may_lack=True)
+        or ids.of("tw-rag", asked, text(row, "source_chunk", where, may_lack=True)),
         doc_id=gold,
         question=asked,
         asked=asked,
         gold=(text(row, "reference", where),),
         evidence=(Evidence(gold, span="context"),),
         category=text(row, "category", where),
+        offered=tuple(names),
+        keyed=text(row, "answer_text", where, may_lack=True),
     )
