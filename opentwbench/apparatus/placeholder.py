@@ -146,7 +146,7 @@ def study(inputs: Inputs) -> Study:
         (
             range_chart(
                 Both("兩種提示的可擷取率", "Parse rate under both prompts"),
-                [mark for each in found for mark in _marks(each)],
+                [mark for each in found for mark in _marks(each, found)],
                 Both("可擷取率 (%)", "parse rate (%)"),
                 Both("系統提示", "prompt"),
             ),
@@ -201,14 +201,16 @@ def _prompts() -> tuple[tuple[Cell, ...], ...]:
     return tuple((each.name, each.protocol_id, each.system or "") for each in (BOX, BOX_PLACEHOLDER))
 
 
-def _called(each: Effect) -> str:
+def _called(each: Effect, found: Sequence[Effect]) -> str:
+    if len({other.benchmark for other in found}) == 1:
+        return each.model
     name = benchmark_name(each.benchmark)
     return Both(f"{each.model}，{name.zh}", f"{each.model}, {name.en}").in_one()
 
 
-def _marks(each: Effect) -> list[dict[str, Cell]]:
+def _marks(each: Effect, found: Sequence[Effect]) -> list[dict[str, Cell]]:
     return [
-        {"name": _called(each), "series": series.in_one(), "value": value, "low": low, "high": high}
+        {"name": _called(each, found), "series": series.in_one(), "value": value, "low": low, "high": high}
         for series, of in zip((_CORRECTED, _PLANTED), each.parsed_rates, strict=True)
         for value, low, high in (percent(of),)
     ]

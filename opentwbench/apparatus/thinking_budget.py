@@ -158,7 +158,7 @@ def study(inputs: Inputs) -> Study:
             bar_chart(
                 Both("救回與新失的回覆", "Replies rescued and newly lost"),
                 [
-                    {"name": _called(each), "value": value, "series": kind.in_one()}
+                    {"name": _called(each, found), "value": value, "series": kind.in_one()}
                     for each in found
                     for kind, value in (
                         (Both("救回", "rescued"), each.moved.rescued),
@@ -192,7 +192,9 @@ def _finding(found: Sequence[Comparison], n: int) -> Both:
     )
 
 
-def _called(each: Comparison) -> str:
+def _called(each: Comparison, found: Sequence[Comparison]) -> str:
+    if len({other.benchmark for other in found}) == 1:
+        return each.model
     name = benchmark_name(each.benchmark)
     return Both(f"{each.model}，{name.zh}", f"{each.model}, {name.en}").in_one()
 

@@ -73,7 +73,7 @@ def model_card_row(record: Mapping[str, Any], where: str) -> dict[str, Any]:
     for name in _CARD_NUMBERS:
         row[name] = None if row[name] is None else _parameters(row[name], f"{where}: {name}")
     for name in (*_CARD_FLAGS, "is_sample"):
-        if row[name] is not None and not isinstance(row[name], bool):
+        if not isinstance(row[name], bool) and (row[name] is not None or name == "is_sample"):
             raise DatasetError(f"{where}: {name} is neither true nor false")
     return row
 

@@ -1,0 +1,80 @@
+"""How a study's cells are shown: one form a unit, intervals beside their figure, one language at a time."""
+
+from __future__ import annotations
+
+import pytest
+
+from opentwbench.apparatus.result import Both, Column, Study, Table, spoken
+from opentwbench.board.studies import findings_of, in_language, shown_table
+
+NAME = Both("名", "name")
+
+
+def column(name: str, unit: str = "") -> Column:
+    return Column(name, Both(f"{name}中", name), unit)
+
+
+def one(name: str, unit: str, value: object) -> str:
+    table = Table(NAME, (column("model"), column(name, unit)), (("m", value),))  # type: ignore[arg-type]
+    return shown_table(table).rows[0][1].shown.en
+
+
+@pytest.mark.parametrize(
+    ("name", "unit", "value", "shown"),
+    [
+        ("accuracy", "%", 84.76, "84.8"), ("accuracy", "%", 0.09, "0.09"), ("accuracy", "%", None, "–"),
+        ("points", "points", -48.63, "−48.6"), ("points", "points", 5.99, "+6.0"), ("exact_p", "", 0.00012, "<0.001"),
+        ("sign_p", "", 0.25, "0.250"), ("rho", "", 0.9612, "0.96"), ("kappa", "", -0.2, "−0.20"),
+        ("n", "items", 1234, "1,234"),
+        ("shift", "ranks", -2, "−2"), ("mean", "ranks", 1.5, "+1.5"), ("largest", "ranks", 4, "4"),
+        ("budget", "tokens", 16384, "16,384"),
+    ],
+)  # fmt: skip
+def test_one_form_a_unit(name: str, unit: str, value: object, shown: str) -> None:
+    assert one(name, unit, value) == shown
+
+
+def test_an_interval_joins_its_figure() -> None:
+    columns = (
+        column("model"), column("accuracy", "%"), column("low", "%"), column("high", "%"),
+        column("points", "points"), column("points_low", "points"), column("points_high", "points"),
+        column("rho"), column("rho_low"), column("rho_high"), column("rank"),
+    )  # fmt: skip
+    rows = (
+        ("m", 84.76, 80.51, 88.2, -3.0, -5.44, 0.2, 0.5, 0.1, 0.9, 1),
+        ("n", 1.0, None, None, 0.0, 0.0, 0.0, None, None, None, 2),
+    )
+    found = shown_table(Table(NAME, columns, rows))  # type: ignore[arg-type]
+    assert [each.name for each in found.columns] == ["model", "accuracy", "points", "rho", "rank"]
+    assert [each.label.en for each in found.columns] == ["Model", "Accuracy %", "Points (points)", "Rho", "Rank"]
+    assert found.columns[2].label.zh == "Points中 (百分點)"
+    assert [each.interval.en for each in found.rows[0]] == ["", "80.5–88.2", "−5.4 to +0.2", "0.10–0.90", ""]
+    assert found.rows[0][2].interval.zh == "−5.4 至 +0.2"
+    assert (found.rows[0][1].low, found.rows[0][1].high) == (80.51, 88.2)
+    assert found.rows[1][1].interval.en == "" and found.rows[1][3].shown.en == "–"
+    assert [each.goes_down for each in found.columns] == [False, True, True, True, False]
+
+
+def test_words_are_of_one_language() -> None:
+    columns = (column("benchmark"), column("method"), column("subject"), column("defect"), column("judge"))
+    rows = (("exam_sample", "twinkle-pattern", "tw-roc-constitution-bench", Both("甲", "first").in_one(), "strict‖"),)
+    cells = shown_table(Table(NAME, columns, rows)).rows[0]
+    assert [cell.shown.en for cell in cells] == ["National examinations", "pattern", "ROC Constitution", "first", ""]
+    assert [cell.shown.zh for cell in cells][:4] == ["國家考試", "樣式比對", "中華民國憲法", "甲"]
+    assert spoken("a‖b‖c", "en") == "a‖b‖c"
+
+
+def test_a_specification_is_told_in_one_language() -> None:
+    spec = {"title": "軸‖axis", "data": {"values": [{"series": "甲‖one", "value": 1}]}, "layer": [{"mark": "bar"}]}
+    assert in_language(spec, "en") == {
+        "title": "axis", "data": {"values": [{"series": "one", "value": 1}]}, "layer": [{"mark": "bar"}],
+    }  # fmt: skip
+    assert in_language(spec, "zh")["title"] == "軸"
+
+
+def test_findings_of_one_model() -> None:
+    table = Table(NAME, (column("model"), column("share", "%")), (("a", 5.0), ("b", 1.0), ("a", 7.0)))
+    study = Study("free_text", NAME, NAME, NAME, NAME, 1, tables=(table,))
+    assert [[cell.shown.en for cell in row] for row in findings_of(study, "a")] == [["5.0"], ["7.0"]]
+    assert findings_of(study, "c") == []
+    assert findings_of(Study("free_text", NAME, NAME, NAME, NAME, 0), "a") == []

@@ -1,0 +1,90 @@
+"""Which product of a store becomes which table of the board, and a damaged product named by file and line."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.mart_rows import Tables, make_items
+
+from opentwbench.dataset.model import DatasetError
+from opentwbench.evaluation.journal import write_run
+from opentwbench.evaluation.model import RunRecord
+from opentwbench.evaluation.protocols import BOX
+from resources.board_tables import MODEL_CARDS, asked_items, tables
+from resources.store import Store
+
+ITEMS = make_items(6, 2)
+
+
+def made(place: Path) -> Tables:
+    raw = place / "warehouse" / "raw"
+    raw.mkdir(parents=True)
+    found = Tables(raw, ITEMS)
+    found.run("run-1", "maker/a", ["correct"] * 4, items=ITEMS[:4])
+    return found
+
+
+def rows(place: Path, name: str, published: list[Path] | None = None, runs: list[Path] | None = None) -> list[Any]:
+    found = tables(Store(str(place)), place / "warehouse" / "raw", published or [], runs or [], place / "submissions")
+    return list(found[name])
+
+
+def write(place: Path, name: str, *lines: object) -> None:
+    (place / name).parent.mkdir(parents=True, exist_ok=True)
+    (place / name).write_text("".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines), encoding="utf-8")
+
+
+def test_an_empty_store_has_empty_tables(tmp_path: Path) -> None:
+    for name in ("item_texts", "model_cards", "submission_provenance", "run_scores", "removed_items"):
+        assert rows(tmp_path, name) == []
+
+
+def test_only_items_that_a_response_names_have_texts(tmp_path: Path) -> None:
+    made(tmp_path)
+    folder = tmp_path / "publications" / "tw-made-000-bench"
+    lines = [{"item_id": i.item_id, "question": i.question, **i.options, "answer": i.key} for i in ITEMS]
+    write(tmp_path, "publications/tw-made-000-bench/benchmark.jsonl", *lines)
+    assert asked_items(tmp_path / "warehouse" / "raw") == {item.item_id for item in ITEMS[:4]}
+    found = rows(tmp_path, "item_texts", [folder])
+    assert [row["item_id"] for row in found] == [item.item_id for item in ITEMS[:4]]
+    assert {row["dataset"] for row in found} == {"tw-made-000-bench"}
+
+
+def test_cards_and_a_second_card_of_one_model(tmp_path: Path) -> None:
+    write(tmp_path, MODEL_CARDS, {"model": "a"}, {"model": "b", "is_sample": True})
+    assert [(row["model"], row["is_sample"]) for row in rows(tmp_path, "model_cards")] == [("a", False), ("b", True)]
+    write(tmp_path, MODEL_CARDS, {"model": "a"}, {"model": "a"})
+    with pytest.raises(DatasetError, match="line 2: a second card"):
+        rows(tmp_path, "model_cards")
+    write(tmp_path, MODEL_CARDS, {"model": "a"}, {"model": "b", "size": 8})
+    with pytest.raises(DatasetError, match="line 2: unknown field size"):
+        rows(tmp_path, "model_cards")
+
+
+def test_scores_of_a_run_are_those_of_its_ranking_method(tmp_path: Path) -> None:
+    folder = tmp_path / "runs" / "run-1"
+    record = RunRecord("run-1", "a", BOX.protocol_id, "exam", "v", "scored", 4, 1, "2026-11-01T00:00:00+00:00")
+    write_run(folder, record, BOX)
+    assert rows(tmp_path, "run_scores", runs=[folder]) == []
+    methods = {"strict": {"micro": {"n": 4, "hits": 1}}, "lenient": {"micro": {"n": 4, "hits": 3}}}
+    score = {"run_id": "run-1", "dataset_version": "v", "item_set": "scored", "methods": methods}
+    write(tmp_path, "runs/run-1/scores/v.json", score)
+    assert [(row["n"], row["hits"]) for row in rows(tmp_path, "run_scores", runs=[folder])] == [(4, 1)]
+    write(tmp_path, "runs/run-1/scores/v.json", {**score, "methods": {}})
+    with pytest.raises(DatasetError, match=r"run-1/scores/v.json: no score under strict"):
+        rows(tmp_path, "run_scores", runs=[folder])
+
+
+def test_removed_items_and_a_damaged_line(tmp_path: Path) -> None:
+    (tmp_path / "datasets").mkdir()
+    line = {"item_id": "i", "last_version": "v", "reason": "folded", "detail": "j"}
+    write(tmp_path, "datasets/tw-made-000-bench.json", {})
+    (tmp_path / "datasets" / "tw-made-000-bench").mkdir()
+    write(tmp_path, "datasets/tw-made-000-bench.removed.jsonl", line)
+    assert rows(tmp_path, "removed_items") == [{"dataset": "tw-made-000-bench", **line}]
+    write(tmp_path, "datasets/tw-made-000-bench.removed.jsonl", line, {**line, "reason": 3})
+    with pytest.raises(DatasetError, match=r"removed.jsonl line 2: needs the texts"):
+        rows(tmp_path, "removed_items")
