@@ -261,10 +261,13 @@ def test_killed_builds_end_with_the_same_items_and_nothing_that_is_held_is_asked
         report = build_formosa(place, endpoint.base_url)
         counts = endpoint.stats(counts=True)["asked"]
     assert report.state.state == PUBLISHED
-    assert {request: counts[request] for request in asked_when_held} == asked_when_held
-    assert len(asked_when_held) > 100
+    # A good draft of the study is put before the same judge again when it is grounded: one request, two runs.
+    final = held(place)
+    once = {request: asked for request, asked in asked_when_held.items() if final[request] == 1}
+    assert {request: counts[request] for request in once} == once
+    assert len(once) > 100
     # Every identity has one reply, and the items are those of a build that nobody killed.
-    assert set(held(place).values()) == {1} and replies(place) == replies(made[0])
+    assert final == held(made[0]) and replies(place) == replies(made[0])
     for name in (
         ITEMS,
         "formosa/drafts/Food.jsonl",
