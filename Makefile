@@ -18,6 +18,7 @@ STORE ?= store
 SOURCE ?= live
 DEMO ?= demo
 UI_PORT ?= 3000
+FUZZ_EXAMPLES ?= 3000
 # Each store has its own record of runs, so that the UI never shows the runs of another.
 home = $(CURDIR)/.dagster_home/$(subst /,_,$(1))
 
@@ -30,7 +31,7 @@ export DBT_SEND_ANONYMOUS_USAGE_STATS := false
 # uv takes the Python that ran it and never downloads another one.
 export UV_PYTHON_DOWNLOADS := never
 
-.PHONY: help setup demo test lint format ui bench screenshots clean python model twinkle axe
+.PHONY: help setup demo test lint format ui bench screenshots clean python model twinkle axe fuzz audit-deps
 
 help: ## list these commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 14
@@ -89,6 +90,12 @@ lint: setup ## style, types, import contract, and whether Dagster can load every
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
 	@$(BIN)/dagster definitions validate -w workspace.yaml
+
+fuzz: setup ## try the readers of everything from outside for longer (FUZZ_EXAMPLES, default 3000 each)
+	@OTB_FUZZ_EXAMPLES=$(FUZZ_EXAMPLES) OTB_FUZZ_PDFS=$(FUZZ_EXAMPLES) OTB_FUZZ_SEED="$$RANDOM" $(BIN)/pytest -q tests/fuzz
+
+audit-deps: setup ## known vulnerabilities of what uv.lock pins; where the service cannot be reached it says so
+	@UV="$(UV)" deploy/audit-deps || { status=$$?; [ $$status -eq 3 ] && [ -z "$${CI:-}" ]; }
 
 format: setup ## rewrite the files in the house style
 	@$(BIN)/ruff check --fix .

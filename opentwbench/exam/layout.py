@@ -489,13 +489,17 @@ def _rows(printed: Iterable[Span]) -> list[_Row]:
 
 
 def _attach_small(small: Iterable[Span], rows: list[_Row]) -> None:
-    """Give each small span to the nearest line it is raised or lowered from."""
+    """Give each small span to the nearest line it is raised or lowered from; one that is set off from nothing but small
+    type (found by tests/fuzz) becomes a line of its own, which its neighbour then crowds."""
     bases = [row.base for row in rows]
     for span in small:
         reach = 2 * span.size
         near = rows[bisect.bisect_left(bases, span.base - reach) : bisect.bisect_right(bases, span.base + reach)]
         fitting = [r for r in near if span.size < SMALL * r.size and r.touches(span.x0, span.x1, 0.6 * r.size)]
-        min(fitting, key=lambda r: abs(r.base - span.base)).spans.append(span)
+        if fitting:
+            min(fitting, key=lambda r: abs(r.base - span.base)).spans.append(span)
+        else:
+            rows.append(_Row(span.base, span.size, [span]))  # behind those that `bases` counts
 
 
 def _attach_blanks(blanks: Iterable[Span], rows: Sequence[_Row]) -> None:
