@@ -37,7 +37,7 @@ from opentwbench.evaluation.submissions import read_all
 from opentwbench.exam.accounting import Accounting
 from opentwbench.exam.items import NO_SUBJECT
 from opentwbench.exam.subjects import REGISTRY as SUBJECTS
-from resources import board_tables
+from resources import board_tables, rag_tables
 from resources.apparatus import study_rows
 from resources.exam_products import verdicts
 from resources.store import Store, StoreError
@@ -220,6 +220,7 @@ def write_tables(places: Places, warehouse: Warehouse) -> dict[str, tables.Writt
         "check_results": _checks(places.store),
         "model_annotations": _annotations(places.store),
         "apparatus_studies": study_rows(places.store),
+        **rag_tables.tables(places.store, places.runs),
         **board_tables.tables(places.store, warehouse.raw, places.published, places.run_folders(), places.submissions),
     }
     written = {name: tables.write_table(warehouse.raw, name, rows) for name, rows in made.items()}

@@ -239,6 +239,25 @@ SCHEMAS: Mapping[str, pa.Schema] = MappingProxyType(
         "model_annotations": pa.schema([_text("model"), _text("annotation"), _text("note")]),
         # One row an apparatus study: its result as JSON (opentwbench/apparatus/result.py).
         "apparatus_studies": pa.schema([_text("study_id"), _text("payload")]),
+        # The retrieval track: one row a question of a judged run, and one an answer with or without the passages.
+        "rag_verdicts": pa.schema(
+            [
+                *(_text(name) for name in ("run", "dataset", "system", "model", "judge", "judging")),
+                _flag("self_judged"),
+                *(_text(name) for name in ("question_id", "category", "outcome", "judged")),
+                _count("gold_position", null=True),
+                *(_number(name, null=True) for name in ("faithfulness", "answer_relevancy", "context_precision")),
+                *(_number(name, null=True) for name in ("context_recall", "score", "recall", "f1")),
+                _flag("answer_found", null=True),
+            ]
+        ),
+        "rag_answers": pa.schema(
+            [
+                *(_text(name) for name in ("side", "run_id", "model", "protocol_id", "formosa_id", "category")),
+                _count("repeat"),
+                _text("outcome"),
+            ]
+        ),
         # What the public board shows beside figures; rows: board_rows.py.
         "item_texts": pa.schema(
             [

@@ -18,6 +18,7 @@ from typing import Any
 from opentwbench.dataset.atomic import write_file
 from opentwbench.dataset.card import markdown
 from opentwbench.dataset.manifest import json_bytes
+from opentwbench.formosa.screens import stands_in
 from opentwbench.rag.evidence import COVERED, Library, Located, recall
 from opentwbench.rag.judging import BEST, judge_figures, same_model
 from opentwbench.rag.metrics import f1, is_refusal, mean, percentile
@@ -365,7 +366,9 @@ def _detail(number: int, each: Answered, line: Line) -> dict[str, Any]:
         "gold_answers": list(each.question.gold),
         "category": each.question.category,
         "llm": {"final_answer": each.answer},
+        "outcome": line.outcome,
         "metrics": {"Recall": _round(line.recall), "F1": _round(line.f1), "Accuracy": line.accuracy},
+        **({"ragas": _ragas_detail(each)} if each.ragas else {}),
         "refused": line.refused,
         "llm_evaluation": {
             "outcome": line.judged,
@@ -375,6 +378,20 @@ def _detail(number: int, each: Answered, line: Line) -> dict[str, Any]:
             "attempts": verdict.attempts if verdict else 0,
             "complete": line.judged == Judged.SCORED.value,
         },
+    }
+
+
+def _ragas_detail(each: Answered) -> dict[str, Any]:
+    """The four metrics of one answer, where its gold stands, and whether it holds the keyed answer."""
+    assert each.ragas is not None
+    question, keyed = each.question, each.question.keyed
+    offered = {name: place for place, name in enumerate(question.offered, 1)}
+    return {
+        "outcome": each.ragas.judged.value,
+        "scores": dict(each.ragas.scores) if each.ragas.scores else None,
+        "attempts": each.ragas.attempts,
+        "gold_position": offered.get(question.doc_id),
+        "answer_found": stands_in(keyed, each.answer) if keyed and each.answer is not None else None,
     }
 
 
