@@ -5,7 +5,7 @@ import dagster as dg
 from opentwbench.board.audit import audit
 from opentwbench.board.queries import mart_digest
 from opentwbench.board.site import read_record
-from opentwbench.evaluation.mart import DATABASE
+from opentwbench.evaluation.mart import DATABASE, MartError
 from resources.board import BoardResource
 from resources.models import WarehouseResource
 from resources.settings import StoreResource
@@ -35,10 +35,15 @@ def site_is_current(store: StoreResource, warehouse: WarehouseResource, board: B
     """Compares the digest that the site carries with that of the mart."""
     house = warehouse.open(store.open())
     record = read_record(board.folder(house.folder))
-    now = mart_digest(house.folder / DATABASE)
+    try:
+        now = mart_digest(house.folder / DATABASE)
+    except MartError as error:
+        return dg.AssetCheckResult(passed=False, severity=dg.AssetCheckSeverity.WARN, description=str(error))
     shown = record.mart if record else ""
     return dg.AssetCheckResult(
-        passed=shown == now, severity=dg.AssetCheckSeverity.WARN, metadata={"shown": shown[:12], "mart": now[:12]}
+        passed=bool(shown) and shown == now,
+        severity=dg.AssetCheckSeverity.WARN,
+        metadata={"shown": shown[:12], "mart": now[:12]},
     )
 
 

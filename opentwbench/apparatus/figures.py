@@ -149,7 +149,7 @@ LOW = Column("low", Both("95% 下界", "95% low"), "%")
 HIGH = Column("high", Both("95% 上界", "95% high"), "%")
 PARSED = Column("parsed", Both("可擷取率", "parse rate"), "%")
 RANK = Column("rank", Both("名次", "rank"))
-POINTS = Column("points", Both("差距", "difference"), "points")
+POINTS = Column("points", Both("差距，後減前", "difference, second less first"), "points")
 POINTS_LOW = Column("points_low", Both("差距 95% 下界", "difference, 95% low"), "points")
 POINTS_HIGH = Column("points_high", Both("差距 95% 上界", "difference, 95% high"), "points")
 EXACT_P = Column("exact_p", Both("McNemar 精確檢定 p", "McNemar, exact p"))
@@ -183,7 +183,7 @@ def range_chart(title: Both, rows: Sequence[Mapping[str, Cell]], axis: Both, ser
     values = [dict(row) for row in rows[:MAX_MARKS]]
     y: dict[str, Any] = {"field": "name", "type": "nominal", "title": None, "sort": None, "axis": {"labelLimit": 420}}
     colour = _colour(series)
-    offset = {"yOffset": {"field": "series", "type": "nominal"}} if series.en else {}
+    offset = {"yOffset": {"field": "series", "type": "nominal", "sort": None}} if series.en else {}
     bounds = {"field": "low", "type": "quantitative", "title": axis.in_one(), "scale": {"zero": False}}
     spec = {
         "width": 520,
@@ -213,7 +213,9 @@ def _colour(series: Both) -> dict[str, Any]:
     if not series.en:
         return {}
     legend = {"labelLimit": 360}
-    return {"color": {"field": "series", "type": "nominal", "title": series.in_one(), "legend": legend}}
+    # In the order of the rows, so that a series has one colour in both languages.
+    colour = {"field": "series", "type": "nominal", "title": series.in_one(), "legend": legend, "sort": None}
+    return {"color": colour}
 
 
 def _ticks(rows: Sequence[Mapping[str, Cell]]) -> dict[str, Any]:

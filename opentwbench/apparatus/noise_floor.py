@@ -179,7 +179,7 @@ def study(inputs: Inputs) -> Study:
             range_chart(
                 Both("相鄰模型差距與 95% 區間", "Differences of neighbours with 95% intervals"),
                 [_mark(row) for row in rows],
-                Both("差距（百分點）", "difference (points)"),
+                Both("較前減較後（百分點）", "better less next (points)"),
                 Both("榜", "board"),
             ),
         ),

@@ -72,9 +72,18 @@ def shown_table(table: Table) -> ShownTable:
     """The table with each interval beside the figure that it belongs to."""
     groups = _groups(table.columns)
     columns = [_column(table, *group) for group in groups]
-    return ShownTable(
-        table.name, columns, [[_cell(table.columns, row, *group) for group in groups] for row in table.rows]
-    )
+    digits = [_digits(table, place) for place, _ in groups]
+    rows = [
+        [_cell(table.columns, row, *group, fine) for group, fine in zip(groups, digits, strict=True)]
+        for row in table.rows
+    ]
+    return ShownTable(table.name, columns, rows)
+
+
+def _digits(table: Table, place: int) -> int:
+    """Digits after the point of a column of shares: one form a column, finer where every share is below one percent."""
+    shares = [value for row in table.rows if isinstance(value := row[place], int | float)]
+    return FINE if shares and 0 < max(shares) < 1 else 1
 
 
 def _groups(columns: Sequence[Column]) -> list[tuple[int, int]]:
@@ -103,29 +112,29 @@ def _headed(label: str, unit: str) -> str:
     return label if not unit else f"{label} {unit}" if unit == "%" else f"{label} ({unit})"
 
 
-def _cell(columns: Sequence[Column], row: Sequence[Cell], place: int, width: int) -> ShownCell:
+def _cell(columns: Sequence[Column], row: Sequence[Cell], place: int, width: int, digits: int) -> ShownCell:
     column, value = columns[place], row[place]
     if not width:
-        return ShownCell(_shown(column, value), value, Both("", ""))
+        return ShownCell(_shown(column, value, digits), value, Both("", ""))
     low, high = row[place + 1], row[place + 2]
     if isinstance(low, str) or isinstance(high, str) or low is None or high is None:
-        return ShownCell(_shown(column, value), value, Both("", ""))
-    return ShownCell(_shown(column, value), value, _interval(column, low, high), low, high)
+        return ShownCell(_shown(column, value, digits), value, Both("", ""))
+    return ShownCell(_shown(column, value, digits), value, _interval(column, low, high, digits), low, high)
 
 
-def _interval(column: Column, low: float, high: float) -> Both:
+def _interval(column: Column, low: float, high: float, digits: int) -> Both:
     if column.unit == "%":
-        return Both(*2 * (text.bounds(low / 100, high / 100, FINE if high < 1 else 1),))
-    ends = [_number(column, end) for end in (low, high)]
+        return Both(*2 * (text.bounds(low / 100, high / 100, digits),))
+    ends = [_number(column, end, digits) for end in (low, high)]
     if not (_is_signed(column) or low < 0):
         return Both(*2 * ("–".join(ends),))
     return Both(*(f"{ends[0]} {word} {ends[1]}" for word in TO))
 
 
-def _shown(column: Column, value: Cell) -> Both:
+def _shown(column: Column, value: Cell, digits: int) -> Both:
     if isinstance(value, str):
         return _words(column.name, value)
-    return Both(*2 * (_number(column, value),))
+    return Both(*2 * (_number(column, value, digits),))
 
 
 def _words(name: str, value: str) -> Both:
@@ -146,13 +155,13 @@ def _is_signed(column: Column) -> bool:
     return column.unit == "points" or (column.unit == "ranks" and column.name != "largest")
 
 
-def _number(column: Column, value: float | int | None) -> str:
+def _number(column: Column, value: float | int | None, digits: int) -> str:
     if value is None:
         return text.NOTHING
     if _is_p(column.name):
         return text.p_value(value)
     if column.unit == "%":
-        return text.percent(value / 100, FINE if 0 < value < 1 else 1)
+        return text.percent(value / 100, digits)
     if column.unit == "points":
         return text.points(value / 100)
     if column.unit == "ranks" and _is_signed(column):

@@ -125,7 +125,7 @@ def count(number: float | None) -> str:
 
 def decimal(number: float | None, digits: int = 2) -> str:
     """A number that is no share, with a true minus sign."""
-    return NOTHING if number is None or not math.isfinite(number) else f"{number:.{digits}f}".replace("-", "−")
+    return NOTHING if number is None or not math.isfinite(number) else f"{number:,.{digits}f}".replace("-", "−")
 
 
 def p_value(p: float | None) -> str:
