@@ -46,7 +46,7 @@ class Fact:
 _SENTENCE = re.compile(r"[^。！？；\n]{10,100}")
 _PIECES = (
     ("number", re.compile(r"(?<![\d.,])\d{2,}(?:,\d{3})*(?:\.\d+)?(?![\d.,])")),
-    ("title", re.compile(r"(?<=《)[^《》，]{2,16}(?=》)")),
+    ("title", re.compile(r"(?<=《)(?=[^《》]*[\u4e00-\u9fff])[^《》，]{2,16}(?=》)")),
     ("term", re.compile(r"(?<=「)[\u4e00-\u9fff]{2,10}(?=」)")),
     ("clause", re.compile(r"(?<=[，、：])[\u4e00-\u9fff]{3,12}(?=[，、]|$)")),
 )

@@ -107,9 +107,23 @@ def options_mixed(draft: Draft, window: Window) -> str:
     return f"key is {own}, others are {others.pop()}" if len(others) == 1 and own and own not in others else ""
 
 
+_COUNTED = (
+    "年代?|月|日|號|歲|世紀|時|點|分鐘?|秒鐘?|週年?|天|小時|個月|人|位|名|個|座|家|間|次|場|屆|條|件|部|本|張|種|項|隻|頭|棵|艘|"
+    "(?:平方|立方)?公(?:里|尺|分|厘|頃|噸|斤|克|升)|甲|坪|噸|元|美元|度|倍|成|層|樓|票|席|級|站|集|版|校|縣|鄉|鎮|村|族|"
+    "%|℃|[kcm]?m2?|k?g|ppm"
+)
+"""What a figure counts. A name that only begins with a numeral (十三行, 六祖壇經) does not end with it."""
+_AMOUNT = r"\d[\d.]*[萬億千百多餘]*"
+# Between two amounts stands a unit or a mark, so that a run of digits can be read in one way only.
+_FIGURE = re.compile(
+    rf"(?:約|近|超過|逾|西元|民國|第)?{_AMOUNT}(?:(?:(?:{_COUNTED})[-~到至]?|[-~到至]){_AMOUNT})*(?:{_COUNTED})?",
+    re.IGNORECASE,
+)
+
+
 def _kind(text: str) -> str:
     folded = fold(text)
-    if re.match(r"(?:約|近|超過|西元|民國)?\d", folded):
+    if _FIGURE.fullmatch(folded):
         return "a figure"
     return "Chinese" if _HAN.search(folded) else "Latin"
 

@@ -167,3 +167,49 @@ def test_contexts_of_the_orthography_screens() -> None:
     assert slips("電灯與視頻算法", traps) == ["灯", "視頻", "算法"]
     assert [hit.allowed for hit in mainland("「算法」", traps)] == ["「算法」"]
     assert [hit.allowed for hit in simplified("王添灯", traps)] == ["王添灯"]
+
+
+FIGURES = (
+    "1947 年",
+    "16 家",
+    "約 20%",
+    "民國 38 年",
+    "三千九百五十二公尺",
+    "十六",
+    "1990年代",
+    "10月25日",
+    "3.5 萬人",
+    "第 12 屆",
+    "80~90 公分",
+)
+NAMES = (
+    "十三行",
+    "六祖壇經",
+    "七星潭",
+    "三分鐘看診",
+    "一府二鹿三艋舺",
+    "五月天",
+    "九彎十八拐",
+    "兩岸服務貿易協議",
+    "十二夜",
+    "921 地震",
+)
+
+
+@pytest.mark.parametrize("text", FIGURES)
+def test_a_figure_among_names_is_found_without_knowing_anything(text: str) -> None:
+    draft = replace(SOUND, options=options(text, "肉圓", "米糕", "粽子"))
+    assert SCREENS[Exclusion.OPTIONS_MIXED](draft, WINDOW) == "key is a figure, others are Chinese"
+
+
+@pytest.mark.parametrize("text", NAMES)
+def test_a_name_that_begins_with_a_numeral_is_no_figure(text: str) -> None:
+    draft = replace(SOUND, options=options(text, "肉圓", "米糕", "粽子"))
+    assert SCREENS[Exclusion.OPTIONS_MIXED](draft, WINDOW) == ""
+
+
+def test_a_long_run_of_digits_and_units_is_read_in_little_time() -> None:
+    for text in ("1" * 4_000 + "x", "1個月" * 2_000 + "x", "1-" * 2_000 + "x", "約" * 4_000):
+        assert SCREENS[Exclusion.OPTIONS_MIXED](replace(SOUND, options=options(text, "甲", "乙", "丙")), WINDOW) == (
+            "" if "月" in text or "約" in text else "key is Latin, others are Chinese"
+        )
