@@ -34,10 +34,11 @@ from opentwbench.dataset.model import DatasetError
 from opentwbench.evaluation.client import Endpoint, EndpointError, Rates, Secret
 from opentwbench.evaluation.costs import Limit, Price, Spending
 from opentwbench.evaluation.items import ItemSet, Roster, item_file
-from opentwbench.evaluation.journal import JournalError, RunLocked, write_run
+from opentwbench.evaluation.journal import RUN_NAME, JournalError, RunLocked, write_run
 from opentwbench.evaluation.model import Rate, Response, RunRecord
 from opentwbench.evaluation.protocols import find
 from opentwbench.evaluation.rescoring import write_keys
+from opentwbench.evaluation.reuse import ReuseError, difference, sources_of, take
 from opentwbench.evaluation.runner import Plan, RunOutcome, Tally, questions, run
 from opentwbench.evaluation.runs import BENCHMARKS, RunError, Wish, prepare, score, scoring_watch, write_scores
 from opentwbench.evaluation.sample import read_edition
@@ -72,6 +73,8 @@ class Job:
     limit: Limit
     price: Price
     retry_errors: bool
+    reuse: tuple[Path, ...]
+    """Folders of earlier runs whose replies to byte-identical requests are taken."""
 
 
 def evaluate(
@@ -147,6 +150,15 @@ def evaluate(
     keep_errors: Annotated[
         bool, typer.Option("--keep-errors", help="Do not ask again what ended in an error in an earlier start.")
     ] = False,
+    reuse: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="RUN",
+            help="Take the replies of this earlier run to byte-identical requests; may be given several times. "
+            "'all': every run of the same model, protocol and precision in the store.",
+            show_default=False,
+        ),
+    ] = None,
     ca_file: Annotated[
         Path | None, typer.Option(help="PEM file of certificates to trust beside the system's.", show_default=False)
     ] = None,
@@ -187,6 +199,7 @@ def evaluate(
         notes=tuple(note or ()),
         run_id=run_id,
         retry_errors=not keep_errors,
+        reuse=tuple(reuse or ()),
         ca_file=ca_file,
         insecure=insecure,
     )
@@ -226,6 +239,7 @@ class Settings:
     notes: tuple[str, ...]
     run_id: str
     retry_errors: bool
+    reuse: tuple[str, ...]
     ca_file: Path | None
     insecure: bool
 
@@ -258,10 +272,38 @@ def prepare_job(given: Settings) -> Job:
         items = _items(given)
         roster = Roster(items)
         plan, record = prepare(wish, items, roster)
+        sources = _sources(given, record)
     except (StoreError, OSError, ValueError) as error:
         _stop(USAGE, str(error))
     folder = runs_folder(given.store) / record.run_id
-    return Job(plan, record, items, roster, folder, endpoint, given.rates, given.limit, given.price, given.retry_errors)
+    return Job(
+        plan,
+        record,
+        items,
+        roster,
+        folder,
+        endpoint,
+        given.rates,
+        given.limit,
+        given.price,
+        given.retry_errors,
+        sources,
+    )
+
+
+def _sources(given: Settings, record: RunRecord) -> tuple[Path, ...]:
+    """The folders named by --reuse; raises RunError for a name that is no run of the store."""
+    runs = runs_folder(given.store)
+    there = sorted(path.parent for path in runs.glob(f"[!.]*/{RUN_NAME}"))
+    if "all" in given.reuse:
+        return tuple(sources_of(record, there))
+    by_name = {folder.name: folder for folder in there}
+    if unknown := [name for name in given.reuse if name not in by_name]:
+        raise RunError(f"--reuse: there is no run {excerpt(unknown[0])} in {runs}; otb run list shows them")
+    chosen = tuple(by_name[name] for name in given.reuse)
+    if differing := [why for why in (difference(record, folder) for folder in chosen) if why]:
+        raise RunError(f"--reuse: {differing[0]}")
+    return chosen
 
 
 @contextmanager
@@ -303,8 +345,11 @@ def carry_out(job: Job, *, as_json: bool = False) -> int:
     scorer, watch = scoring_watch(job.roster)
     try:
         write_run(job.folder, job.record, job.plan.protocol)
+        taken = take(job.plan, job.record, job.folder, job.reuse)
+        for run_id, count in taken.by_run.items():
+            console.print(f"{count:,} replies taken from {run_id}", highlight=False, soft_wrap=True)
         outcome, interrupted = uvloop.run(_ask(job, tally, watch, console))
-    except RunLocked as error:
+    except (RunLocked, ReuseError) as error:
         _stop(USAGE, str(error))
     except JournalError as error:
         _stop(STOPPED if tally.started and tally.done else USAGE, str(error))

@@ -17,6 +17,7 @@ from opentwbench.evaluation.costs import Limit
 from opentwbench.evaluation.items import Roster, item_set
 from opentwbench.evaluation.journal import write_run
 from opentwbench.evaluation.protocols import find
+from opentwbench.evaluation.reuse import sources_of, take
 from opentwbench.evaluation.runner import RunOutcome, Tally, run
 from opentwbench.evaluation.runs import Wish, prepare
 from resources.formosa_asking import Asker, secret_of
@@ -38,6 +39,9 @@ class ModelsResource(dg.ConfigurableResource):
     repeats: int = Field(default=1, ge=1, le=1000)
     serving_precision: str = Field(default="unknown", description="native, quantised or unknown")
     concurrency: int = Field(default=32, ge=1, le=4096)
+    reuse_replies: bool = Field(
+        default=True, description="Take replies of the model's earlier runs to byte-identical requests"
+    )
     max_total_tokens: int = Field(default=0, ge=0, description="Spending stop; 0 is none")
 
     def ask(self, model: str, places: Places) -> tuple[str, RunOutcome] | None:
@@ -59,6 +63,8 @@ class ModelsResource(dg.ConfigurableResource):
         plan, record = prepare(wish, asked, Roster(asked))
         folder = places.runs / record.run_id
         write_run(folder, record, plan.protocol)
+        if self.reuse_replies:
+            take(plan, record, folder, sources_of(record, places.runs_of(model)))
         endpoint = Endpoint(self.base_url, secret=secret_of(self.api_key_env))
         tally, limit = Tally(record.n_items * record.repeats), Limit(self.max_total_tokens or None)
         return record.run_id, uvloop.run(run(plan, folder, endpoint, Rates(self.concurrency), tally, limit=limit))

@@ -42,7 +42,12 @@ class Spending:
     """Responses without a usage block, whose tokens are estimates."""
 
     def add(self, response: Response, prompt_characters: int = 0) -> None:
-        """Count one response; `prompt_characters` serves the estimate when it reports no usage."""
+        """Count one response; `prompt_characters` serves the estimate when it reports no usage.
+
+        A reply taken from another run (`attempts` 0) cost this one nothing.
+        """
+        if response.attempts == 0:
+            return
         self.responses += 1
         prompt, completion = response.prompt_tokens, response.completion_tokens
         if not response.error and (prompt is None or completion is None):

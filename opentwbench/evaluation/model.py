@@ -93,6 +93,7 @@ class Response:
     latency_ms: float
     """From sending the last attempt to the end of its reply."""
     attempts: int
+    """Requests sent for it; 0 for a reply that was taken from another run (reuse.py)."""
     error: ErrorClass = ErrorClass.NONE
     error_detail: str = ""
     """At most 300 characters, with credentials removed."""

@@ -288,3 +288,21 @@ def test_a_spending_stop_has_its_status_and_a_score(endpoint: ModelEndpoint, tmp
     assert found["scores"]["replies"] == found["asked"] == endpoint.stats()["requests"] < 40
     money = ("--max-cost", "0.01", "--prompt-price", "1", "--completion-price", "1")
     assert evaluate(endpoint, tmp_path, *money).exit_code == 0
+
+
+def test_a_later_version_takes_the_replies_of_the_run_before(endpoint: ModelEndpoint, tmp_path: Path) -> None:
+    assert evaluate(endpoint, tmp_path).exit_code == 0
+    before = only_run(tmp_path)
+    (tmp_path / "items.jsonl").unlink()
+    write_items(tmp_path / "items.jsonl", 45)
+    unknown = evaluate(endpoint, tmp_path, "--reuse", "no-such-run")
+    assert (unknown.exit_code, "no run no-such-run" in unknown.output) == (2, True)
+    budget = evaluate(endpoint, tmp_path, "--budget", "64", "--reuse", before.name)
+    assert (budget.exit_code, "protocol_id" in budget.output) == (2, True)
+    assert endpoint.stats()["requests"] == 40
+    again = evaluate(endpoint, tmp_path, "--reuse", "all", "--json")
+    assert again.exit_code == 0, again.output
+    assert f"40 replies taken from {before.name}" in again.stderr
+    outcome = json.loads(again.stdout)
+    assert (outcome["asked"], outcome["skipped"], outcome["scores"]["replies"]) == (5, 40, 45)
+    assert endpoint.stats()["requests"] == 45
