@@ -1,0 +1,39 @@
+# syntax=docker/dockerfile:1
+# One image for every process of the platform: webserver, daemon, code locations. No secret is in it, and nobody is root.
+# The tag is exact; a deployment that wants the bytes pinned as well appends the digest its registry shows.
+FROM python:3.11.14-slim-bookworm AS build
+ENV UV_COMPILE_BYTECODE=1 UV_LINK_MODE=copy UV_PYTHON_DOWNLOADS=never
+WORKDIR /app
+RUN python -m pip install --no-cache-dir "uv==0.13.9"
+COPY pyproject.toml uv.lock README.md LICENSE ./
+# The dependencies first: they change seldom, and this layer is kept while they do not.
+RUN uv sync --frozen --no-install-project --no-default-groups --group deploy
+COPY opentwbench opentwbench
+COPY resources resources
+COPY assets assets
+COPY checks checks
+COPY orchestration orchestration
+COPY samples samples
+COPY dbt_leaderboard dbt_leaderboard
+RUN uv sync --frozen --no-default-groups --group deploy \
+ && .venv/bin/otb mart prepare
+
+FROM python:3.11.14-slim-bookworm
+RUN useradd --system --uid 10001 --home-dir /var/lib/otb --create-home otb \
+ && mkdir -p /var/lib/otb/store /var/lib/otb/artifacts /opt/dagster \
+ && chown otb:otb /var/lib/otb/store /var/lib/otb/artifacts
+COPY --from=build --chown=root:root /app /app
+COPY --chown=root:root deploy/dagster.yaml deploy/workspace.yaml /opt/dagster/
+WORKDIR /app
+ENV PATH=/app/.venv/bin:$PATH \
+    DAGSTER_HOME=/opt/dagster \
+    DAGSTER_DISABLE_TELEMETRY=yes \
+    DBT_SEND_ANONYMOUS_USAGE_STATS=false \
+    DO_NOT_TRACK=1 \
+    GX_ANALYTICS_ENABLED=false \
+    HF_HUB_OFFLINE=1 \
+    OTB_STORE=/var/lib/otb/store \
+    PYTHONDONTWRITEBYTECODE=1
+USER otb
+# Which process it is, compose says; this one only shows the commands.
+CMD ["otb", "--help"]
