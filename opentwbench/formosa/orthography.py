@@ -8,6 +8,7 @@ Taiwan.md CC BY-SA 4.0) and are read from a folder; `OWN` is a small list of the
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -95,7 +96,7 @@ def _json(path: Path) -> Any:
 def simplified(text: str, lexicon: Lexicon) -> list[Hit]:
     """Simplified-only characters of a text in order."""
     hits = [Hit(char, place) for place, char in enumerate(text) if char in lexicon.simplified]
-    return [Hit(hit.found, hit.place, _within(text, hit, ALLOWED)) for hit in hits]
+    return [Hit(hit.found, hit.place, _within(text, hit, ALLOWED) or _japanese(text, hit)) for hit in hits]
 
 
 def mainland(text: str, lexicon: Lexicon) -> list[Hit]:
@@ -134,6 +135,23 @@ def _within(text: str, hit: Hit, longer: tuple[str, ...]) -> str:
         for place in places(text, word):
             if place <= hit.place and end <= place + len(word):
                 return word
+    return ""
+
+
+_KANA = re.compile(r"[\u3041-\u3096\u30a1-\u30fa]")
+MAX_TITLE = 60
+"""Characters between two brackets from which they hold no title any more."""
+
+
+def _japanese(text: str, hit: Hit) -> str:
+    """The brackets around a character when they also hold kana: a Japanese title writes 台湾 and 状, and stays so."""
+    for opening, closing in _MENTIONS:
+        start = text.rfind(opening, max(0, hit.place - MAX_TITLE), hit.place)
+        end = text.find(closing, hit.place, hit.place + MAX_TITLE)
+        if start >= 0 and end >= 0 and closing not in text[start : hit.place]:
+            title = text[start : end + 1]
+            if _KANA.search(title):
+                return title
     return ""
 
 

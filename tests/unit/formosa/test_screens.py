@@ -213,3 +213,16 @@ def test_a_long_run_of_digits_and_units_is_read_in_little_time() -> None:
         assert SCREENS[Exclusion.OPTIONS_MIXED](replace(SOUND, options=options(text, "甲", "乙", "丙")), WINDOW) == (
             "" if "月" in text or "約" in text else "key is Latin, others are Chinese"
         )
+
+
+@pytest.mark.parametrize("text", ["《帝國主義下の台湾》", "片名《天空からの招待状》", "「台湾のお茶」"])
+def test_a_quoted_japanese_title_may_hold_its_own_characters(text: str) -> None:
+    lexicon = replace(OWN, simplified=frozenset("湾状"))
+    assert slips(text, lexicon) == [] and simplified(text, lexicon)[0].allowed in text
+
+
+@pytest.mark.parametrize(
+    "text", ["《台湾通史》", "お茶與台湾", "《お茶》在台湾《史》", "「台湾作家」", f"《の{'一' * 60}湾》"]
+)
+def test_a_title_without_kana_is_no_japanese_one(text: str) -> None:
+    assert slips(text, replace(OWN, simplified=frozenset("湾"))) == ["湾"]
