@@ -1,6 +1,8 @@
 """Retrieval over Traditional Chinese and the data set tw-rag-bench, measured in one run.
 
     python -m bench.rag contexts --corpus FOLDER       a full-size set from scripted drafts: invariants, spread, time
+    python -m bench.rag questions --corpus FOLDER      recall@1/5/10 and MRR of BM25 variants, index and query time
+    python -m bench.rag samples --rag FOLDER           the adapters' counts, recall at 5, ceilings, query time
 
 Drafts are made by rule from the windows themselves (a figure with its unit, a title), one a window, so that every key
 is a fact that stands in its window; no model has a part in any figure here.
@@ -9,20 +11,33 @@ is a fact that stands in its window; no model has a part in any figure here.
 from __future__ import annotations
 
 import argparse
+import asyncio
 import hashlib
 import json
 import re
+import tempfile
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+from bench.rag_questions import QUESTIONS
 from opentwbench.exam.fingerprint import item_id
 from opentwbench.formosa.corpus import read_folder
 from opentwbench.formosa.model import FormosaItem, Window
 from opentwbench.formosa.permutation import permuted
+from opentwbench.formosa.screens import stands_in
 from opentwbench.formosa.windows import cut
+from opentwbench.rag.adapters import ADAPTERS, read_benchmark
+from opentwbench.rag.chunking import Cut
+from opentwbench.rag.evidence import Library, recall
+from opentwbench.rag.metrics import mean
+from opentwbench.rag.model import Passage, Question
+from opentwbench.rag.prompts import show
+from opentwbench.rag.retrieval.bm25 import Bm25, Index, Tokens
+from opentwbench.rag.text import search_tokens
 from opentwbench.rag.tw_rag.contexts import of_category
 from opentwbench.rag.tw_rag.model import account
 from opentwbench.statistics.chi_square import chi_square
@@ -109,13 +124,102 @@ def _longest_share(sizes: Sequence[int], place: int) -> float:
     return (place in top) / len(top)
 
 
+# -- natural questions ------------------------------------------------------------------------------------------------
+
+VARIANTS: dict[str, Tokens] = {
+    "Han unigrams and bigrams": search_tokens,
+    "Han bigrams": partial(search_tokens, unigrams=False),
+    "Han unigrams": partial(search_tokens, bigrams=False),
+    "white space (a default tokenizer)": lambda text: text.lower().split(),
+}
+
+
+def questions(corpus: Path) -> dict[str, Any]:
+    """How often the right window is among the first 1, 5 and 10, and the mean reciprocal rank, by variant."""
+    windows = windows_of(corpus)
+    right = [_right(windows, *asked[1:]) for asked in QUESTIONS]
+    found = {name: _variant(windows, tokens, right) for name, tokens in VARIANTS.items()}
+    return {"windows": len(windows), "questions": len(QUESTIONS), "variants": found}
+
+
+def _right(windows: Sequence[Window], answer: str, also: str, article: str) -> frozenset[int]:
+    held = frozenset(
+        n
+        for n, window in enumerate(windows)
+        if window.article == article and stands_in(answer, window.text) and stands_in(also, window.text)
+    )
+    if not held:
+        raise SystemExit(f"{article}: no window holds {answer}")
+    return held
+
+
+def _variant(windows: Sequence[Window], tokens: Tokens, right: Sequence[frozenset[int]]) -> dict[str, Any]:
+    started = time.perf_counter()
+    index = Index.build([f"{window.title}\n{window.text}" for window in windows], tokens)
+    built = time.perf_counter()
+    ranks = [_rank(index.search(asked[0], 10), wanted) for asked, wanted in zip(QUESTIONS, right, strict=True)]
+    ended = time.perf_counter()
+    hits = {f"recall@{k}": sum(rank is not None and rank <= k for rank in ranks) / len(ranks) for k in (1, 5, 10)}
+    mrr = sum(1 / rank for rank in ranks if rank) / len(ranks)
+    return {
+        **{name: round(value, 3) for name, value in hits.items()}, "mrr@10": round(mrr, 3),
+        "index_seconds": round(built - started, 2), "query_ms": round(1000 * (ended - built) / len(ranks), 2),
+    }  # fmt: skip
+
+
+def _rank(found: Sequence[tuple[int, float]], wanted: frozenset[int]) -> int | None:
+    return next((place for place, (n, _) in enumerate(found, 1) if n in wanted), None)
+
+
+# -- the samples of the public data sets ------------------------------------------------------------------------------
+
+
+def samples(folder: Path) -> dict[str, Any]:
+    """Every adapter over its original files: counts, recall at 5 under 8,000 characters, the ceiling, time."""
+    return {name: _sample(name, folder / name) for name in ADAPTERS if (folder / name).is_dir()}
+
+
+def _sample(name: str, data: Path) -> dict[str, Any]:
+    made = read_benchmark(name, data)
+    library, started = Library(made.documents), time.perf_counter()
+    with tempfile.TemporaryDirectory() as place:
+        system = Bm25(Path(place) / "bm25", Cut())
+        ingested = asyncio.run(system.ingest(made.documents))
+        search = system.searcher()
+        measured = {
+            "recall@5": lambda question: _recall(library, question, search(question.asked, 5)),
+            "recall@5, question without its document's name": lambda question: _recall(
+                library, question, search(question.question, 5)
+            ),
+            "ceiling": lambda question: recall(located := library.locate(question), {located.doc_id: ((0, 8_000),)}),
+        }
+        figures = {label: _mean(map(of, made.questions)) for label, of in measured.items()}
+        seconds = time.perf_counter() - started - ingested.seconds
+    return {
+        "documents": len(made.documents), "rows": made.rows, "questions": len(made.questions),
+        "dropped": dict(made.dropped), **figures, "chunks": ingested.chunks,
+        "ingest_seconds": round(ingested.seconds, 2), "three_lookups_seconds": round(seconds, 2),
+    }  # fmt: skip
+
+
+def _recall(library: Library, question: Question, passages: Sequence[Passage]) -> float | None:
+    return recall(library.locate(question), show(passages, 8_000, library).ranges)
+
+
+def _mean(values: Iterable[float | None]) -> float | None:
+    held = mean([value for value in values if value is not None])
+    return None if held is None else round(held, 3)
+
+
 def main() -> None:
     """The command."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=["contexts"])
-    parser.add_argument("--corpus", type=Path, required=True)
+    parser.add_argument("what", choices=["contexts", "questions", "samples"])
+    parser.add_argument("--corpus", type=Path, default=Path("../shared/taiwan-md"))
+    parser.add_argument("--rag", type=Path, default=Path("../shared/rag"))
     given = parser.parse_args()
-    print(json.dumps(contexts(given.corpus), ensure_ascii=False, indent=1))
+    made = samples(given.rag) if given.what == "samples" else globals()[given.what](given.corpus)
+    print(json.dumps(made, ensure_ascii=False, indent=1))
 
 
 if __name__ == "__main__":

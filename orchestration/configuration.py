@@ -43,6 +43,8 @@ class Configuration:
     """Fields of FormosaResource; what is not given is what the store keeps of its last build."""
     alarms: Mapping[str, Any] = field(default_factory=dict)
     """Fields of AlarmResource; without a webhook or a mail server nothing is sent."""
+    rag: Mapping[str, Any] = field(default_factory=dict)
+    """Fields of RagBenchmarkResource; without data and a model no retrieval system is measured."""
     daily: bool = False
     """The one switch of the incremental life: schedule and sensors run without anybody turning them on."""
 
@@ -75,6 +77,7 @@ class Configuration:
         from resources.ministry import MinistryResource
         from resources.models import ModelsResource, WarehouseResource
         from resources.publication import PublicationResource
+        from resources.rag import RagBenchmarkResource
         from resources.settings import ListSettings, ParsingSettings, StoreResource
 
         return {
@@ -86,6 +89,7 @@ class Configuration:
             "progress": self.progress,
             "endpoints": ModelsResource(**self.endpoint),
             "formosa": FormosaResource(**self.formosa),
+            "rag": RagBenchmarkResource(**self.rag),
             "warehouse": WarehouseResource(folder=self.warehouse),
             "hub": HubResource(**self.hub),
             "alarms": AlarmResource(**self.alarms),

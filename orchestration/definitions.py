@@ -24,6 +24,7 @@ import assets.formosa_items
 import assets.hub
 import assets.publication
 import assets.rag
+import assets.rag_benchmark
 import checks.exam
 import checks.formosa
 import checks.rag
@@ -41,6 +42,7 @@ ASSETS = (
     *assets.publication.ASSETS,
     *assets.hub.ASSETS,
     *assets.rag.ASSETS,
+    *assets.rag_benchmark.ASSETS,
     *assets.evaluation.ASSETS,
     *assets.apparatus.ASSETS,
     *assets.formosa.ASSETS,

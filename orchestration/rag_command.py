@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 from functools import wraps
 from pathlib import Path
 from typing import Annotated, Any, NoReturn, ParamSpec
@@ -23,6 +23,7 @@ from opentwbench.rag import downloads, report, stages
 from opentwbench.rag.asking import Asked
 from opentwbench.rag.model import RagError
 from orchestration.local_store import root
+from resources import rag_runs
 from resources.rag_settings import RagRun, merged, read_settings, settings_of
 from resources.store import StoreError
 
@@ -133,7 +134,7 @@ def _own_url(url: str | None) -> dict[str, str]:
 
 
 def _prepare(run: RagRun, as_json: bool) -> None:
-    prepared = _prepared(run)
+    prepared = rag_runs.prepare(run)
     benchmark = prepared.benchmark
     account = {
         "run": run.plan.name,
@@ -146,39 +147,18 @@ def _prepare(run: RagRun, as_json: bool) -> None:
     _say(account, as_json)
 
 
-def _prepared(run: RagRun) -> stages.Prepared:
-    if not run.settings.data:
-        raise RagError("name the folder of the original files with --data")
-    return stages.prepare(run.plan, Path(run.settings.data), run.folder)
-
-
 def _ingest(run: RagRun, as_json: bool) -> None:
-    ingested = _wait(stages.ingest(run.plan, run.folder, run.settings.open_system(run.folder)))
+    ingested = rag_runs.ingest(run)
     account = {"run": run.plan.name, "documents": ingested.documents, "chunks": ingested.chunks}
     _say({**account, "seconds": round(ingested.seconds, 3), "embedding_tokens": ingested.embedding_tokens}, as_json)
 
 
 def _generate(run: RagRun, as_json: bool) -> None:
-    _say(_ended(run, "answers", _generated(run)), as_json)
-
-
-def _generated(run: RagRun) -> Asked:
-    if run.plan.system == "contexts" and run.settings.data:
-        # Nothing is retrieved, so one command takes the data set from its files to its answers.
-        _prepared(run)
-        _wait(stages.ingest(run.plan, run.folder, run.settings.open_system(run.folder)))
-    system = run.settings.open_system(run.folder)
-    return _wait(stages.generate(run.plan, run.folder, system, run.generator))
+    _say(_ended(run, "answers", rag_runs.generate(run)), as_json)
 
 
 def _judge(run: RagRun, as_json: bool) -> None:
-    _say(_ended(run, "verdicts", _judged(run)), as_json)
-
-
-def _judged(run: RagRun) -> Asked:
-    if not run.plan.judge:
-        raise RagError("name a judge with --judge")
-    return _wait(stages.judge(run.plan, run.folder, run.generator, run.judge))
+    _say(_ended(run, "verdicts", rag_runs.judge(run)), as_json)
 
 
 def _ended(run: RagRun, what: str, asked: Asked) -> dict[str, Any]:
@@ -198,36 +178,21 @@ def _ended(run: RagRun, what: str, asked: Asked) -> dict[str, Any]:
 
 
 def _report(run: RagRun, as_json: bool) -> None:
-    made = _reported(run)
-    print(
-        json.dumps(made, ensure_ascii=False) if as_json else report.as_markdown(made), end="" if not as_json else "\n"
-    )
+    _print(rag_runs.write_report(run), as_json)
 
 
-def _reported(run: RagRun) -> dict[str, Any]:
-    answers = stages.judged(run.plan, run.folder, run.generator, run.judge)
-    benchmark, ingested = stages.read_prepared(run.folder).benchmark, stages.read_ingested(run.folder)
-    return report.write_report(run.folder, run.plan, benchmark, ingested, answers)
+def _print(made: dict[str, Any], as_json: bool) -> None:
+    print(f"{json.dumps(made, ensure_ascii=False)}\n" if as_json else report.as_markdown(made), end="")
 
 
 def _run(run: RagRun, as_json: bool) -> None:
-    _prepared(run)
-    _wait(stages.ingest(run.plan, run.folder, run.settings.open_system(run.folder)))
-    rounds = [_generated(run)]
-    if run.plan.judge and not rounds[0].stopped:
-        rounds.append(_judged(run))
-    made = _reported(run)
-    print(
-        json.dumps(made, ensure_ascii=False) if as_json else report.as_markdown(made), end="" if not as_json else "\n"
-    )
+    carried = rag_runs.carry_out(run)
+    _print(carried.report, as_json)
     print(f"otb rag: {run.folder}", file=sys.stderr)
-    if stopped := [asked.stopped for asked in rounds if asked.stopped]:
-        print(f"otb rag: {stopped[0]}", file=sys.stderr)
+    if carried.stopped:
+        print(f"otb rag: {carried.stopped}", file=sys.stderr)
         raise typer.Exit(STOPPED)
-    whole = made["outcomes"].get("answered", 0) == made["Total Queries Evaluated"]
-    scored = made["ragas"]["judge"]["scored"] if "ragas" in made else made["judge"]["scored"]
-    whole_judged = not run.plan.judge or scored == made["Total Queries Evaluated"]
-    if not whole or not whole_judged:
+    if not carried.is_whole:
         raise typer.Exit(UNFINISHED)
 
 
@@ -240,12 +205,8 @@ def _dataset(run: RagRun, as_json: bool) -> None:
 
 
 def _delete(run: RagRun, as_json: bool) -> None:
-    removed = _wait(stages.delete(run.folder, run.settings.open_system(run.folder)))
+    removed = asyncio.run(stages.delete(run.folder, run.settings.open_system(run.folder)))
     _say({"run": run.plan.name, "removed": removed}, as_json)
-
-
-def _wait(work: Coroutine[Any, Any, Any]) -> Any:
-    return asyncio.run(work)
 
 
 def _say(account: dict[str, Any], as_json: bool) -> None:

@@ -11,6 +11,7 @@ from urllib.parse import quote, unquote
 import dagster as dg
 
 from opentwbench.exam.subjects import REGISTRY
+from opentwbench.rag.model import DATASETS, SYSTEMS
 
 subjects = dg.StaticPartitionsDefinition(sorted(REGISTRY))
 """One partition a subject: exactly the registry's slugs."""
@@ -23,6 +24,14 @@ models = dg.DynamicPartitionsDefinition(name="models")
 
 formosa_categories = dg.DynamicPartitionsDefinition(name="formosa_categories")
 """One partition a category of Taiwan.md ('Food'): its folder's name. No asset adds them yet."""
+
+rag_benchmarks = dg.MultiPartitionsDefinition(
+    {
+        "dataset": dg.StaticPartitionsDefinition(sorted(DATASETS)),
+        "system": dg.StaticPartitionsDefinition(sorted(SYSTEMS)),
+    }
+)
+"""One partition a data set and retrieval system, e.g. 'locomo|bm25'."""
 
 _REFUSED = re.compile(r"%|\.{3,}|[^%.]")
 """What may need another spelling: Dagster refuses '...' (its range separator) and control characters in a key."""

@@ -19,6 +19,13 @@ MAX_TEXT = 5_000_000
 """Most characters of one document: the longest 10-K filing has some 1.2 million."""
 
 
+SYSTEMS = ("bm25", "dense", "hybrid", "openviking", "contexts")
+"""Systems under test; `contexts` retrieves nothing and hands over what the data set offers."""
+
+DATASETS = ("locomo", "syllabusqa", "qasper", "financebench", "tw_rag")
+"""Data sets that have an adapter."""
+
+
 class RagError(ValueError):
     """Something of the RAG track that cannot be used; the message names file, place and reason."""
 

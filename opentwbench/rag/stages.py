@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
@@ -29,7 +30,7 @@ from opentwbench.dataset.atomic import replace_folder, write_file
 from opentwbench.dataset.files import jsonl_bytes, read_jsonl
 from opentwbench.dataset.manifest import json_bytes
 from opentwbench.dataset.model import DatasetError
-from opentwbench.evaluation.model import Response
+from opentwbench.evaluation.model import ErrorClass, Response
 from opentwbench.rag import ragas
 from opentwbench.rag.adapters import read_benchmark
 from opentwbench.rag.asking import Ask, Asked, Service, ask_all, stored
@@ -37,13 +38,23 @@ from opentwbench.rag.chunking import Cut
 from opentwbench.rag.evidence import Library
 from opentwbench.rag.judging import verdict_of
 from opentwbench.rag.lines import Lines, read_lines
-from opentwbench.rag.model import Benchmark, Document, Evidence, Judged, Part, Passage, Question, RagError, Verdict
+from opentwbench.rag.model import (
+    SYSTEMS,
+    Benchmark,
+    Document,
+    Evidence,
+    Judged,
+    Part,
+    Passage,
+    Question,
+    RagError,
+    Verdict,
+)
 from opentwbench.rag.prompts import Shown, answer_messages, judge_messages, show
 from opentwbench.rag.ragas import RagasVerdict, judge_prompt
 from opentwbench.rag.retrieval.system import Ingested, Query, Retrieved, System
 from opentwbench.rag.sampling import Sampling, draw
 
-SYSTEMS = ("bm25", "dense", "hybrid", "openviking", "contexts")
 JUDGINGS = ("score", "ragas")
 """How a judge is asked: 0 to 4 against the references, or the four metrics (ragas.py)."""
 
@@ -318,15 +329,18 @@ async def judge(plan: Plan, folder: Path, generator: Service, service: Service) 
         raise RagError(f"{folder.name}: no answer to judge; run the stage generate")
     asks: list[Ask] = []
     asked: Asked | None = None
+    sent, errors = 0, Counter[ErrorClass]()
     for attempt in range(plan.judge_attempts):
         replies = asked.replies if asked else {}
         waiting = [each for each in answers if _open(plan, each, service, replies, attempt)]
         asks += [judge_ask(plan, each, service, attempt) for each in waiting]
         asked = await ask_all(service, asks, folder / "verdicts")
+        sent += asked.sent
+        errors.update(asked.errors)
         if asked.stopped:
             break
     assert asked is not None
-    return asked
+    return replace(asked, sent=sent, errors=dict(errors))
 
 
 def judge_ask(plan: Plan, each: Answered, service: Service, attempt: int) -> Ask:

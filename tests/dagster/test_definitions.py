@@ -48,6 +48,7 @@ GRAPH = {
     "rag_contexts": (("formosa_grounded", "formosa_windows"), "formosa_categories", True, (), ()),
     "rag_dataset": (("rag_contexts",), "", False, tuple(sorted(RAG_CHECKS)), ()),
     "rag_publication": (("rag_dataset",), "", False, (), ()),
+    "rag_benchmark": ((), "5 data sets with 5 systems", False, (), ()),
 }
 
 
@@ -56,6 +57,9 @@ def partitions_of(definition: dg.PartitionsDefinition | None) -> str:
         return ""
     if isinstance(definition, dg.DynamicPartitionsDefinition):
         return str(definition.name)
+    if isinstance(definition, dg.MultiPartitionsDefinition):
+        sizes = {each.name: len(each.partitions_def.get_partition_keys()) for each in definition.partitions_defs}
+        return f"{sizes['dataset']} data sets with {sizes['system']} systems"
     return f"{len(definition.get_partition_keys())} subjects"
 
 

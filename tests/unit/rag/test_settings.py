@@ -9,9 +9,10 @@ import yaml
 from pydantic import BaseModel
 from typer.testing import CliRunner
 
-from opentwbench.rag.model import RagError
+from opentwbench.rag.adapters import ADAPTERS
+from opentwbench.rag.model import DATASETS, SYSTEMS, RagError
 from orchestration.rag_command import app
-from resources.rag_settings import RagSettings, merged, read_settings, settings_of
+from resources.rag_settings import OPENERS, RagSettings, merged, read_settings, settings_of
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "rag.md"
 
@@ -74,3 +75,8 @@ def test_a_command_that_cannot_run_says_why(tmp_path: Path, arguments: list[str]
 def test_a_download_shows_size_and_licence_and_fetches_nothing(tmp_path: Path) -> None:
     done = CliRunner().invoke(app, ["download", "locomo"])
     assert done.exit_code == 0 and "CC BY-NC 4.0" in done.output and "about 2.8 MB" in done.output
+
+
+def test_every_data_set_of_the_vocabulary_has_its_adapter() -> None:
+    assert tuple(ADAPTERS) == DATASETS
+    assert tuple(OPENERS) == SYSTEMS
