@@ -1,6 +1,6 @@
 """Retrieval over Traditional Chinese and the data set tw-rag-bench, measured in one run.
 
-    python -m bench.rag contexts --corpus FOLDER       a full-size set from scripted drafts: invariants, spread, time
+    python -m bench.rag contexts --corpus FOLDER       a full-size set from scripted drafts: its checks, digest, time
     python -m bench.rag questions --corpus FOLDER      recall@1/5/10 and MRR of BM25 variants, index and query time
     python -m bench.rag samples --rag FOLDER           the adapters' counts, recall at 5, ceilings, query time
 
@@ -17,7 +17,6 @@ import json
 import re
 import tempfile
 import time
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from functools import partial
 from pathlib import Path
@@ -39,8 +38,9 @@ from opentwbench.rag.prompts import show
 from opentwbench.rag.retrieval.bm25 import Bm25, Index, Tokens
 from opentwbench.rag.text import search_tokens
 from opentwbench.rag.tw_rag.contexts import of_category
+from opentwbench.rag.tw_rag.dataset_checks import CHECKS, run_check
 from opentwbench.rag.tw_rag.model import account
-from opentwbench.statistics.chi_square import chi_square
+from opentwbench.rag.tw_rag.output import FOLDER_NAMES, SLUG, Release, write_release
 
 
 def windows_of(corpus: Path) -> list[Window]:
@@ -99,7 +99,7 @@ def _item(window: Window, stem: str, answer: str, others: Sequence[str]) -> Form
 
 
 def contexts(corpus: Path) -> dict[str, Any]:
-    """A whole set: how long it takes, what is left out, the three invariants, where the gold stands, who is longest."""
+    """A whole set: what is left out, what its eleven checks say over all items, a digest of every byte, time."""
     started = time.perf_counter()
     windows = windows_of(corpus)
     read = time.perf_counter()
@@ -107,21 +107,22 @@ def contexts(corpus: Path) -> dict[str, Any]:
     drafted = time.perf_counter()
     made = [of_category(name, items, windows) for name in sorted({window.category for window in windows})]
     ended = time.perf_counter()
-    rows = [item for each in made for item in each.items]
-    longest = sum(_longest_share([len(c.text) for c in row.contexts], row.gold_position - 1) for row in rows)
-    positions = [Counter(row.gold_position for row in rows)[n] for n in (1, 2, 3, 4)]
-    digest = hashlib.sha256(repr(rows).encode()).hexdigest()[:16]
+    with tempfile.TemporaryDirectory() as place:
+        folder = Path(place) / SLUG
+        version = write_release(Release(tuple(made), "0" * 12, "bench"), folder)
+        written = time.perf_counter()
+        outcomes = {name: run_check(name, folder) for name in CHECKS}
+        digest = hashlib.sha256(b"".join((folder / name).read_bytes() for name in FOLDER_NAMES)).hexdigest()[:16]
+    judged = time.perf_counter()
     return {
-        "windows": len(windows), "account": account(made).to_json(), "positions": positions,
-        "positions_p": chi_square(positions).p, "gold_longest": longest, "share": longest / len(rows),
-        "longest_p": chi_square([longest, len(rows) - longest], [0.25, 0.75]).p, "digest": digest,
-        "seconds": {"windows": read - started, "drafts": drafted - read, "contexts": ended - drafted},
+        "windows": len(windows), "account": account(made).to_json(), "version": version, "digest": digest,
+        "checks": {name: f"{'ok' if each.passed else 'FAILED'}: {each.detail}" for name, each in outcomes.items()},
+        "seconds": {
+            "windows": round(read - started, 1), "drafts": round(drafted - read, 1),
+            "contexts": round(ended - drafted, 1), "folder": round(written - ended, 1),
+            "eleven checks": round(judged - written, 1),
+        },
     }  # fmt: skip
-
-
-def _longest_share(sizes: Sequence[int], place: int) -> float:
-    top = [n for n, size in enumerate(sizes) if size == max(sizes)]
-    return (place in top) / len(top)
 
 
 # -- natural questions ------------------------------------------------------------------------------------------------
