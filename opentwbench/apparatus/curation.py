@@ -24,6 +24,8 @@ from opentwbench.apparatus.figures import (
     N,
     bar_chart,
     board_name,
+    p_value,
+    paired,
     percent,
     places,
     points,
@@ -40,11 +42,13 @@ QUESTION = Both(
     "What would pruning the items that every model solves do to top scores, and which failures are loud or silent?",
 )
 METHOD_TEXT = Both(
-    "只看榜上每個模型都有回覆的題目。刪去全對題只改變水準，不改變名次，也不改變任何配對檢定（相異題不會被刪）。"
+    "只看榜上每個模型都有回覆的題目。刪去全對題只改變水準，不改變名次，也不改變任何配對檢定"
+    "（相異題不會被刪；表中為與次一名的 McNemar 精確檢定）。"
     "失敗分兩類：有聲（端點報錯，可重試）與無聲（收到回覆，但讀法讀不到、被截斷、空白、拒答，或兩種讀法結果不同）。"
     "比例附 95% Wilson 區間。n 為回應數。",
     "Only items to which every model of a board replied. Pruning the items that all solve changes the level, never the "
-    "order and no paired test (discordant items are not pruned). A failure is loud when the endpoint reports it and it "
+    "order and no paired test (discordant items are not pruned; the table has McNemar's exact test against the next "
+    "model). A failure is loud when the endpoint reports it and it "
     "can be asked again, silent when a reply came that is unread, cut, empty, declined, or read in two ways. Shares "
     "carry 95% Wilson intervals. n counts responses.",
 )
@@ -62,6 +66,9 @@ class Pruned:
     """Solved by none."""
     right: dict[str, int]
     """Run id -> right of `items`."""
+    next_p: dict[str, float]
+    """Run id -> McNemar's exact p against the next model of the ranking, with and without the pruned items; the last
+    model has none."""
 
     @property
     def stretch(self) -> float | None:
@@ -82,9 +89,22 @@ def prune(runs: Sequence[Run]) -> Pruned:
     right = {
         run.facts.run_id: sum(row.right(run.facts.method) for row in run.rows if row.item_id in shared) for run in runs
     }
+    ordered = sorted(runs, key=lambda run: (-right[run.facts.run_id], run.facts.run_id))
     by_all = sum(solved[item] == len(runs) for item in shared)
     by_none = sum(solved[item] == 0 for item in shared)
-    return Pruned(len(shared), by_all, by_none, right)
+    return Pruned(len(shared), by_all, by_none, right, _neighbours(ordered, shared))
+
+
+def _neighbours(ordered: Sequence[Run], shared: set[str]) -> dict[str, float]:
+    """Each run against the one behind it; the answers of two runs are held at a time."""
+    found: dict[str, float] = {}
+    held: dict[str, bool] = {}
+    for place, run in enumerate(ordered):
+        own = {row.item_id: row.right(run.facts.method) for row in run.rows if row.item_id in shared}
+        if place:
+            found[ordered[place - 1].facts.run_id] = paired(held, own).test.exact_p
+        held = own
+    return found
 
 
 class Failure(StrEnum):
@@ -196,7 +216,9 @@ def _scores(board: tuple[str, str], runs: Sequence[Run], found: Pruned) -> list[
         hits = found.right[run.facts.run_id]
         whole, after = rate(hits, found.items), rate(hits - found.solved, left)
         change = None if after.value is None else points(100 * (after.value - (whole.value or 0.0)))
-        rows.append((*board, called[run.facts.run_id], rank, *percent(whole), *percent(after), change))
+        against = found.next_p.get(run.facts.run_id)
+        test = None if against is None else p_value(against)
+        rows.append((*board, called[run.facts.run_id], rank, *percent(whole), *percent(after), change, test))
     return sorted(rows, key=lambda row: (row[3], row[2]))
 
 
@@ -250,6 +272,10 @@ _SCORES = (
     Column("pruned_low", Both("刪題後 95% 下界", "pruned, 95% low"), "%"),
     Column("pruned_high", Both("刪題後 95% 上界", "pruned, 95% high"), "%"),
     Column("points", Both("變化", "change"), "points"),
+    Column(
+        "next_p",
+        Both("與次一名，McNemar 精確檢定 p", "against the next, McNemar, exact p"),
+    ),
 )
 _ITEMS = (
     BENCHMARK,

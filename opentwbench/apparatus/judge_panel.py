@@ -29,7 +29,7 @@ from opentwbench.apparatus.rows import Inputs
 from opentwbench.dataset.contract import excerpt
 from opentwbench.evaluation.scoring import rate
 from opentwbench.formosa.judge_study import Defect
-from opentwbench.formosa.panel import Decisions, decisions
+from opentwbench.formosa.panel import Decisions, Degeneracy, decisions, degeneracy
 from opentwbench.statistics.intervals import Z95
 
 MAX_NAME, MAX_VERDICTS, MAX_JUDGES = 200, 500_000, 50
@@ -207,7 +207,11 @@ def study(inputs: Inputs) -> Study:
                 Both("兩兩一致程度", "Pairwise agreement"), _AGREEMENT, tuple(_pair(*each) for each in pairs.items())
             ),
             Table(Both("誰說了算", "Who decides"), _DECIDES, tuple(_decides(found))),
+            Table(
+                Both("等於幾位評審", "How many judges it is worth"), _WORTH, (_worth(degeneracy(native), len(native)),)
+            ),
             Table(Both("植入缺陷的校準", "Calibration on planted defects"), _CALIBRATION, tuple(calibration)),
+            Table(Both("等於幾位評審", "What the panel is worth"), _WORTH, (_worth(degeneracy(native), len(native)),)),
         ),
         (
             range_chart(
@@ -277,6 +281,10 @@ def _decides(found: Decisions) -> Iterable[tuple[Cell, ...]]:
         )
 
 
+def _worth(of: Degeneracy, judges: int) -> tuple[Cell, ...]:
+    return judges, of.drafts, len(of.constant), rounded(of.effective)
+
+
 _JUDGE = Column("judge", Both("評審", "judge"))
 _APPROVALS = (
     _JUDGE,
@@ -312,6 +320,12 @@ _DECIDES = (
     Column("share", Both("其餘皆通過者中的否決率", "of those that all others pass"), "%"),
     LOW,
     HIGH,
+)
+_WORTH = (
+    Column("judges", Both("評審", "judges")),
+    Column("drafts", Both("全體評過的草稿", "drafts judged by all"), "drafts"),
+    Column("constant", Both("只說一種話的評審", "judges that always say the same")),
+    Column("effective", Both("有效評審數", "effective number of judges")),
 )
 _CALIBRATION = (
     _JUDGE,

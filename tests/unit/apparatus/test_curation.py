@@ -8,6 +8,7 @@ from support.apparatus import cells, inputs, rows, run
 from opentwbench.apparatus.curation import LOUD, Failure, failure, prune, study, tally
 from opentwbench.apparatus.result import MissingInput
 from opentwbench.apparatus.studies import conduct
+from opentwbench.statistics.paired import mcnemar
 
 # Ten items; both solve the first four, neither the last two; item 8 has no reply of beta.
 ALPHA, BETA = "++++++-+--", "+++++-+-!-"
@@ -27,6 +28,15 @@ def test_pruning_keeps_the_order_and_stretches_differences() -> None:
     # 7 of 9 -> 2 of 4; 6 of 9 -> 1 of 4.
     assert table == [("alpha", 1, 77.78, 50.0, -27.78), ("beta", 2, 66.67, 25.0, -41.67)]
     assert (table[0][3] - table[1][3]) == pytest.approx((7 - 6) / 9 * 100 * 9 / 4)  # type: ignore[operator]
+
+
+def test_the_paired_test_is_the_same_with_and_without() -> None:
+    # Of the nine shared items alpha alone has two right (places 5 and 7) and beta alone one (place 6).
+    found = prune(RUNS)
+    assert found.next_p == {RUNS[0].facts.run_id: mcnemar(2, 1).exact_p}
+    assert cells(study(inputs(*RUNS)), 0, "model", "next_p") == [("alpha", 1.0), ("beta", None)]
+    clear = [run("a", rows("+" * 12)), run("b", rows("+" * 4 + "-" * 8))]
+    assert cells(study(inputs(*clear)), 0, "next_p") == [(pytest.approx(2 * 0.5**8, rel=1e-3),), (None,)]
 
 
 def test_where_all_solve_all_nothing_is_left_to_rank() -> None:
