@@ -25,9 +25,9 @@ from typing import Any
 from bench.rag_questions import QUESTIONS
 from opentwbench.exam.fingerprint import item_id
 from opentwbench.formosa.corpus import read_folder
+from opentwbench.formosa.folding import stands_in
 from opentwbench.formosa.model import FormosaItem, Window
 from opentwbench.formosa.permutation import permuted
-from opentwbench.formosa.screens import stands_in
 from opentwbench.formosa.windows import cut
 from opentwbench.rag.adapters import ADAPTERS, read_benchmark
 from opentwbench.rag.chunking import Cut

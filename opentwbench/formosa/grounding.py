@@ -16,8 +16,8 @@ from typing import Any
 
 from opentwbench.dataset.contract import excerpt
 from opentwbench.evaluation.model import Response
-from opentwbench.exam.fingerprint import fold_loose
 from opentwbench.formosa.asking import Ask, Prompt
+from opentwbench.formosa.folding import fold
 from opentwbench.formosa.json_replies import read_object
 from opentwbench.formosa.model import Draft, Exclusion, Finding, Screened, Window
 
@@ -108,9 +108,9 @@ def read_judgement(response: Response) -> Judgement | Finding:
 
 
 def quoted(quote: str, window: str) -> bool:
-    """Whether a quotation stands in the window under folding (widths, white space, punctuation, 台/臺)."""
-    folded = fold_loose(quote)
-    return len(folded) >= LEAST_QUOTE and folded in fold_loose(window)
+    """Whether a quotation stands in the window under folding (widths, white space, punctuation, 台/臺, numerals)."""
+    folded = fold(quote)
+    return len(folded) >= LEAST_QUOTE and folded in fold(window)
 
 
 def verdict_on(screened: Screened, judged: Judgement | Finding, window: Window) -> Finding | None:

@@ -19,10 +19,9 @@ from typing import Any
 from opentwbench.dataset.contract import excerpt
 from opentwbench.evaluation.model import Rate, Response
 from opentwbench.evaluation.scoring import rate
-from opentwbench.exam.fingerprint import fold_loose
+from opentwbench.formosa.folding import fold, stands_in
 from opentwbench.formosa.grounding import Judgement, quoted, read_judgement
 from opentwbench.formosa.model import LETTERS, Draft, Screened, Window
-from opentwbench.formosa.screens import stands_in
 
 PER_CLASS = 40
 """Fewest trials of each class. Source: the issue."""
@@ -110,12 +109,12 @@ def _wrong_keys(draft: Draft) -> Iterator[tuple[str, Draft]]:
 
 def _ungrounded(draft: Draft, window: Window, others: Sequence[tuple[Draft, Window]]) -> Iterator[tuple[str, Draft]]:
     """The keyed option replaced by the keyed answer of an item of another article that this window does not name."""
-    here = fold_loose(window.text)
-    texts = {fold_loose(text) for text in draft.options.values()}
+    here = fold(window.text)
+    texts = {fold(text) for text in draft.options.values()}
     for other, its_window in others:
         foreign = other.options[other.key]
-        folded = fold_loose(foreign)
-        if its_window.article != window.article and folded and folded not in here and folded not in texts:
+        folded = fold(foreign)
+        if its_window.article != window.article and folded and folded not in texts and folded not in here:
             changed = replace(draft, options={**draft.options, draft.key: foreign})
             yield f"from:{hashlib.sha256(other.window_id.encode()).hexdigest()[:8]}", changed
 

@@ -15,6 +15,7 @@ from typing import Any
 
 from opentwbench.dataset.contract import MAX_TEXT, excerpt
 from opentwbench.exam.fingerprint import fold_loose
+from opentwbench.formosa.folding import fold, stands_in
 from opentwbench.formosa.model import LETTERS, Caution, Draft, Exclusion, Finding, Notice, Screened, Window
 from opentwbench.formosa.orthography import Lexicon, mainland, simplified, warnings
 from opentwbench.formosa.permutation import permuted
@@ -39,45 +40,6 @@ _COMBINED = re.compile(
 )
 _ASKS = re.compile(r"[？?]|何|哪|誰|多少|幾|什麼|下列|以下|為__|_{2,}|＿")
 _HAN = re.compile(r"[\u3400-\u9fff]")
-_NUMERAL = re.compile(r"[〇零一二兩三四五六七八九十百千]+")
-_DIGITS = {
-    char: digit for digit, chars in enumerate(("〇零", "一", "二兩", "三", "四", "五", *"六七八九")) for char in chars
-}
-_UNITS = {"十": 10, "百": 100, "千": 1_000}
-
-
-def fold(text: str) -> str:
-    """A text for looking up an answer: the loose fold (widths, spaces, 台/臺), numerals as digits, no 1,000 commas."""
-    plain = re.sub(r"(?<=\d),(?=\d{3})", "", fold_loose(text))
-    return _NUMERAL.sub(lambda found: _number(found[0]), plain)
-
-
-def _number(numeral: str) -> str:
-    """'十六' -> '16', '二〇一六' -> '2016', '一百零三' -> '103'; what is no number stays as it is."""
-    if not any(char in _UNITS for char in numeral):
-        return "".join(str(_DIGITS[char]) for char in numeral)
-    total, digit, last = 0, -1, 10_000
-    for char in numeral:
-        if char in _UNITS:
-            if _UNITS[char] >= last:
-                return numeral
-            last = _UNITS[char]
-            total += last * (1 if digit < 1 else digit)
-            digit = -1
-        elif digit > 0:
-            return numeral
-        else:
-            digit = _DIGITS[char]
-    return str(total + max(digit, 0))
-
-
-def stands_in(answer: str, text: str) -> bool:
-    """True when the answer stands in the text under folding. Digits are not cut: 16 is not in 2016."""
-    wanted = fold(answer)
-    if not wanted:
-        return False
-    edge = (r"(?<!\d)" if wanted[0].isdigit() else "") + re.escape(wanted) + (r"(?!\d)" if wanted[-1].isdigit() else "")
-    return re.search(edge, fold(text)) is not None
 
 
 def options_malformed(draft: Draft, window: Window) -> str:

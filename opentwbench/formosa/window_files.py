@@ -13,7 +13,7 @@ from typing import Any
 from opentwbench.dataset.contract import MAX_TEXT, excerpt
 from opentwbench.dataset.files import jsonl_bytes, read_jsonl
 from opentwbench.dataset.model import DatasetError
-from opentwbench.exam.fingerprint import fold_loose
+from opentwbench.formosa.folding import stands_in
 from opentwbench.formosa.model import Caution, Draft, Exclusion, Finding, Notice, Screened, Window
 
 
@@ -83,11 +83,9 @@ def read_screened(path: Path) -> list[Screened]:
 def with_findings(draft: Draft, window: Window, findings: Mapping[str, tuple[Finding, ...]]) -> Screened:
     """A draft with what the screens found, and the caution that its answer is not in the window where it is not."""
     answer = draft.options.get(draft.key, "")
-    folded = fold_loose(answer)
     found = findings.get(draft.window_id, ())
-    if not folded:
+    if not answer.strip():
         found = (*found, Finding(Exclusion.OPTIONS_MALFORMED, f"no option {excerpt(draft.key)}"))
-    there = bool(folded) and folded in fold_loose(window.text)
-    notices = () if there else (Notice(Caution.ANSWER_NOT_IN_WINDOW, excerpt(answer)),)
+    notices = () if stands_in(answer, window.text) else (Notice(Caution.ANSWER_NOT_IN_WINDOW, excerpt(answer)),)
     order = list(Exclusion)
     return Screened(draft, tuple(sorted(found, key=lambda each: order.index(each.exclusion))), notices)

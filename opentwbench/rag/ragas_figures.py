@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from opentwbench.formosa.screens import stands_in
+from opentwbench.formosa.folding import stands_in
 from opentwbench.rag.metrics import mean
 from opentwbench.rag.model import Judged, Question
 from opentwbench.rag.ragas import METRICS, RagasVerdict, Scores

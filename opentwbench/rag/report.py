@@ -18,7 +18,7 @@ from typing import Any
 from opentwbench.dataset.atomic import write_file
 from opentwbench.dataset.card import markdown
 from opentwbench.dataset.manifest import json_bytes
-from opentwbench.formosa.screens import stands_in
+from opentwbench.formosa.folding import stands_in
 from opentwbench.rag.evidence import COVERED, Library, Located, recall
 from opentwbench.rag.judging import BEST, judge_figures, same_model
 from opentwbench.rag.metrics import f1, is_refusal, mean, percentile

@@ -16,8 +16,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from opentwbench.formosa.folding import stands_in
 from opentwbench.formosa.model import FormosaItem, Window
-from opentwbench.formosa.screens import stands_in
 from opentwbench.rag.retrieval.bm25 import Index
 from opentwbench.rag.tw_rag.model import (
     CONTEXTS,

@@ -24,7 +24,7 @@ from opentwbench.dataset.model import DatasetError
 from opentwbench.dataset.publication import FilesChangedError, Verdict, folder_hashes, verdict_of
 from opentwbench.dataset.validators import MAX_OFFENDERS, CheckOutcome, pandas_cells
 from opentwbench.exam.fingerprint import item_id
-from opentwbench.formosa.screens import stands_in
+from opentwbench.formosa.folding import stands_in
 from opentwbench.rag.tw_rag.card import LICENCE_ID, LICENCE_TEXT
 from opentwbench.rag.tw_rag.contexts import article_of, digest_of
 from opentwbench.rag.tw_rag.model import CONTEXTS, KEY, LeftOut, gold_position

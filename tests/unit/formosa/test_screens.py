@@ -6,9 +6,10 @@ from dataclasses import replace
 
 import pytest
 
+from opentwbench.formosa.folding import fold, stands_in
 from opentwbench.formosa.model import Caution, Draft, Exclusion, Window
 from opentwbench.formosa.orthography import OWN, mainland, simplified, slips
-from opentwbench.formosa.screens import SCREENS, baselines, fold, screen, screen_all, stands_in
+from opentwbench.formosa.screens import SCREENS, baselines, screen, screen_all
 
 WINDOW = Window(
     "Food/甲/0123456789ab",

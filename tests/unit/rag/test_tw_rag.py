@@ -20,7 +20,7 @@ from opentwbench.dataset.manifest import json_bytes, sha256
 from opentwbench.dataset.model import DatasetError
 from opentwbench.dataset.publication import PublicationRefused, publish
 from opentwbench.evaluation.items import Roster, item_set
-from opentwbench.formosa.screens import stands_in
+from opentwbench.formosa.folding import stands_in
 from opentwbench.rag.adapters import read_benchmark
 from opentwbench.rag.tw_rag.contexts import Pool, article_of, of_category
 from opentwbench.rag.tw_rag.dataset_checks import CHECKS, judge, run_check
