@@ -42,11 +42,22 @@ def read_pdf(path: Path) -> tuple[Part, ...]:
 
     check_size(path)
     pymupdf.TOOLS.mupdf_display_errors(False)
+    with path.open("rb") as opened:
+        # MuPDF goes by the content and not by what it is told: the web page of a failed download would be read.
+        if b"%PDF-" not in opened.read(1_024):
+            raise RagError(f"{path.name}: not a PDF: no PDF header")
     try:
-        file = pymupdf.open(path, filetype="pdf")
-    except Exception as error:  # PyMuPDF raises several kinds for one cause
-        raise RagError(f"{path.name}: not a PDF: {type(error).__name__}") from None
-    with file:
+        return _pages(path)
+    except RagError:
+        raise
+    except Exception as error:  # PyMuPDF raises several kinds for one cause, some only when a page is read
+        raise RagError(f"{path.name}: not a PDF that can be read: {type(error).__name__}") from None
+
+
+def _pages(path: Path) -> tuple[Part, ...]:
+    import pymupdf
+
+    with pymupdf.open(path, filetype="pdf") as file:
         if file.needs_pass:
             raise RagError(f"{path.name}: encrypted")
         if file.page_count > MAX_PAGES:

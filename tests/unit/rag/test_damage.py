@@ -1,0 +1,140 @@
+"""Damaged original files: every adapter says which file, where and why, and none is followed, guessed or swallowed."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pymupdf
+import pytest
+from docx import Document as Docx
+
+from opentwbench.rag.adapters import read_benchmark
+from opentwbench.rag.model import RagError
+from opentwbench.rag.readers import read_docx, read_pdf
+
+ROW = {
+    "question": "玉山有多高？",
+    "contexts": ["甲", "乙", "丙", "丁"],
+    "reference": "玉山有3,952公尺高。",
+    "gold_position": 2,
+    "category": "Geography",
+    "source_chunk": "Geography/玉山/0f3a",
+}
+
+
+def tw_rag(folder: Path, *rows: Any) -> Path:
+    lines = (row if isinstance(row, str) else json.dumps(row, ensure_ascii=False) for row in rows)
+    (folder / "ragas.jsonl").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    return folder
+
+
+def test_a_sound_tw_rag_row_is_read_whole(tmp_path: Path) -> None:
+    made = read_benchmark("tw_rag", tw_rag(tmp_path, ROW))
+    (question,) = made.questions
+    assert question.offered.index(question.doc_id) == 1 and len(made.documents) == 4
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"contexts": ["甲", "乙", "丙"]}, "contexts are not 4 texts"),
+        ({"contexts": ["甲", "乙", "丙", ""]}, "contexts are not 4 texts"),
+        ({"contexts": ["甲", "乙", "丙", 4]}, "contexts are not 4 texts"),
+        ({"contexts": "甲乙丙丁"}, "not a list"),
+        ({"contexts": ["甲", "甲", "丙", "丁"]}, "two contexts are the same"),
+        ({"gold_position": 0}, "gold_position is not 1 to 4"),
+        ({"gold_position": 5}, "gold_position is not 1 to 4"),
+        ({"gold_position": True}, "gold_position is not 1 to 4"),
+        ({"gold_position": "2"}, "gold_position is not 1 to 4"),
+        ({"question": ""}, "question is missing or empty"),
+        ({"question": None}, "question is missing or empty"),
+        ({"reference": 16}, "reference is no text"),
+        ({"category": " "}, "category is missing or empty"),
+    ],
+)
+def test_a_damaged_tw_rag_row_names_its_line(tmp_path: Path, change: dict[str, Any], reason: str) -> None:
+    with pytest.raises(RagError, match=rf"ragas.jsonl line 2.*{reason}"):
+        read_benchmark("tw_rag", tw_rag(tmp_path, ROW, {**ROW, "question": "另一題？", **change}))
+
+
+@pytest.mark.parametrize(
+    "line", ["[]", "{", '{"question": NaN}', '{"a": 1, "a": 2}', "\ufeff{}", "null", "[" * 100_000]
+)
+def test_a_line_that_is_no_object_is_refused(tmp_path: Path, line: str) -> None:
+    with pytest.raises(RagError, match=r"ragas\.jsonl"):
+        read_benchmark("tw_rag", tw_rag(tmp_path, ROW, line))
+
+
+def test_an_id_that_stands_twice_and_a_file_that_is_not_there_are_named(tmp_path: Path) -> None:
+    with pytest.raises(RagError, match="occurs twice"):
+        read_benchmark("tw_rag", tw_rag(tmp_path, {**ROW, "item_id": "rag-1"}, {**ROW, "item_id": "rag-1"}))
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(RagError, match=r"looked for ragas\.jsonl"):
+        read_benchmark("tw_rag", tmp_path / "empty")
+
+
+def a_docx(path: Path) -> None:
+    made = Docx()
+    made.add_paragraph("The midterm counts thirty per cent.")
+    made.add_table(1, 2).rows[0].cells[0].text = "Week 1"
+    made.add_paragraph("Office hours follow the table.")
+    made.save(str(path))
+
+
+def a_pdf(path: Path) -> None:
+    made = pymupdf.open()
+    made.new_page().insert_text((72, 72), "Net sales were 15.7 billion.")
+    made.save(str(path))
+
+
+@pytest.mark.parametrize(
+    ("name", "write", "read"), [("syllabus.docx", a_docx, read_docx), ("filing.pdf", a_pdf, read_pdf)]
+)
+def test_a_document_cut_anywhere_is_named_and_a_whole_one_read(
+    tmp_path: Path, name: str, write: Callable[[Path], None], read: Callable[[Path], Any]
+) -> None:
+    path = tmp_path / name
+    write(path)
+    assert list(read(path))
+    data = path.read_bytes()
+    for share in (0.0, 0.1, 0.5, 0.9):
+        path.write_bytes(data[: int(len(data) * share)])
+        try:
+            parts = list(read(path))
+        except RagError as error:
+            assert name in str(error)
+        else:  # MuPDF mends a file whose end is gone: what it reads must be what stood there
+            assert name.endswith(".pdf") and "15.7" in parts[0].text
+    for junk in (b"\x00" * 5_000, b"<html>not found</html>", b"%PDF-1.7\n", b"PK\x03\x04" + b"\xff" * 500):
+        path.write_bytes(junk)
+        with pytest.raises(RagError, match=name):
+            list(read(path))
+
+
+def test_a_docx_that_unpacks_to_gigabytes_or_reaches_outside_is_refused(tmp_path: Path) -> None:
+    bomb = tmp_path / "bomb.docx"
+    a_docx(bomb)
+    with zipfile.ZipFile(bomb) as held:
+        parts = {each: held.read(each) for each in held.namelist()}
+    with zipfile.ZipFile(bomb, "w", zipfile.ZIP_DEFLATED) as made:
+        for each, data in parts.items():
+            made.writestr(each, b" " * (600 << 20) if each == "word/document.xml" else data)
+    with pytest.raises(RagError, match=r"bomb\.docx"):
+        list(read_docx(bomb))
+    entity = tmp_path / "entity.docx"
+    secret = tmp_path / "secret.txt"
+    secret.write_text("outside")
+    declared = f'<?xml version="1.0"?><!DOCTYPE w [<!ENTITY x SYSTEM "file://{secret}">]>'.encode()
+    body = parts["word/document.xml"].split(b"?>", 1)[1].replace(b"The midterm", b"&x;")
+    with zipfile.ZipFile(entity, "w", zipfile.ZIP_DEFLATED) as made:
+        for each, data in parts.items():
+            made.writestr(each, declared + body if each == "word/document.xml" else data)
+    try:
+        told = " ".join(part.text for part in read_docx(entity))
+    except RagError:
+        told = ""
+    assert "outside" not in told
