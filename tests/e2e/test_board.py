@@ -11,6 +11,7 @@ import os
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -265,3 +266,125 @@ def test_axe_finds_no_violation(board: Board, visit: Any, width: int, theme: str
         assert len(found["passes"]) > 10
         named = [(each["id"], each["nodes"][0]["html"][:200]) for each in found["violations"]]
         assert named == [], path
+
+
+# ---- WCAG 2.2 AA where axe sees nothing; docs/board.md has the list and what was found -------------------------------
+
+KEPT_IN = ".scroll, .draw, pre"
+"""What may scroll sideways by itself: tables, charts and quoted prompts need two dimensions (1.4.10)."""
+
+SPACED = (
+    "* { line-height: 1.5 !important; letter-spacing: 0.12em !important; word-spacing: 0.16em !important }"
+    "p { margin-bottom: 2em !important }"
+)
+"""The overrides of 1.4.12."""
+
+CLIPPED = """() => [...document.querySelectorAll('main *, header *')].filter(each => {
+  const style = getComputedStyle(each);
+  return style.overflowX === 'hidden' && each.scrollWidth > each.clientWidth + 1 || style.textOverflow === 'ellipsis';
+}).map(each => each.outerHTML.slice(0, 120))"""
+
+
+@browser
+@pytest.mark.parametrize(("width", "root"), [(320, "100%"), (720, "100%"), (1280, "200%")])
+def test_text_reflows_at_320_px_and_at_twice_its_size(board: Board, visit: Any, width: int, root: str) -> None:
+    for path in some_pages(board):
+        page = visit(path, width, bypass_csp=True).page
+        page.add_style_tag(content=f"html {{ font-size: {root} }}")
+        assert page.evaluate("document.documentElement.scrollWidth") <= width, path
+        assert page.evaluate(CLIPPED) == [], path
+
+
+@browser
+def test_text_spacing_may_be_widened(board: Board, visit: Any) -> None:
+    for path in some_pages(board):
+        page = visit(path, 360, bypass_csp=True).page
+        page.add_style_tag(content=SPACED)
+        assert page.evaluate("document.documentElement.scrollWidth") <= 360, path
+        assert page.evaluate(CLIPPED) == [], path
+
+
+@browser
+def test_headings_are_nested_and_foreign_texts_say_their_language(board: Board, visit: Any) -> None:
+    for path in some_pages(board):
+        page = visit(path).page
+        levels = page.evaluate(
+            "[...document.querySelectorAll('h1,h2,h3,h4,h5,h6')].map(each => Number(each.tagName[1]))"
+        )
+        assert levels[0] == 1 and levels.count(1) == 1, path
+        assert all(after - before <= 1 for before, after in pairwise(levels)), path
+    for path in (each for each in some_pages(board) if each.startswith("en/")):
+        page = visit(path).page
+        unsaid = page.evaluate(
+            """() => { const found = []; const walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+            while (walk.nextNode()) { const node = walk.currentNode;
+              if (/[\\u4e00-\\u9fff]/.test(node.data) && !node.parentElement.closest('bdi, [lang^="zh"]'))
+                found.push(node.data.trim().slice(0, 60)); }
+            return found.filter(Boolean); }"""
+        )
+        assert unsaid == [], path
+
+
+@browser
+def test_targets_are_24_px_or_inside_a_sentence(board: Board, visit: Any) -> None:
+    for path in some_pages(board):
+        small = visit(path, 360).page.evaluate(
+            """() => [...document.querySelectorAll('button, select, input, summary, nav a, td a, th a, .report')]
+            .filter(each => each.offsetParent && !each.closest('.skip'))
+            .map(each => [each.getBoundingClientRect(), each]).filter(([box]) => box.height < 24 || box.width < 20)
+            .map(([box, each]) => each.outerHTML.slice(0, 90) + ' ' + box.width + 'x' + box.height)"""
+        )
+        assert small == [], path
+
+
+@browser
+def test_the_keyboard_goes_through_in_order_and_out_again_and_always_shows_where(visit: Any) -> None:
+    page = visit("en/index.html").page
+    seen: list[float] = []
+    for _ in range(200):
+        page.keyboard.press("Tab")
+        at = page.evaluate(
+            """() => { const each = document.activeElement; if (each === document.body) return null;
+            const box = each.getBoundingClientRect(), style = getComputedStyle(each);
+            const over = document.elementFromPoint(
+              Math.max(0, Math.min(innerWidth - 1, box.x + box.width / 2)), Math.max(0, box.y + box.height / 2));
+            return {place: [...document.querySelectorAll('*')].indexOf(each), outline: style.outlineStyle,
+              free: !over || each.contains(over) || over.contains(each), html: each.outerHTML.slice(0, 80)}; }"""
+        )
+        if at is None:
+            break
+        assert at["outline"] != "none" and at["free"], at["html"]
+        seen.append(at["place"])
+    else:
+        raise AssertionError("the keyboard never leaves the page")
+    assert len(seen) > 20 and seen == sorted(seen)
+
+
+@browser
+def test_nothing_moves_sticks_or_needs_a_drag(board: Board, visit: Any) -> None:
+    for path in some_pages(board):
+        page = visit(path, reduced_motion="reduce").page
+        moving = page.evaluate(
+            """() => [...document.querySelectorAll('*')].filter(each => { const style = getComputedStyle(each);
+            return style.animationName !== 'none' || parseFloat(style.transitionDuration) > 0 ||
+              ['fixed', 'sticky'].includes(style.position) || each.draggable && !['A', 'IMG'].includes(each.tagName) ||
+              each.hasAttribute('title'); }).map(each => each.outerHTML.slice(0, 80))"""
+        )
+        assert moving == [], path
+        assert page.evaluate("getComputedStyle(document.documentElement).scrollBehavior") == "auto"
+
+
+@browser
+def test_on_paper_and_in_forced_colours(visit: Any, tmp_path: Path) -> None:
+    pictures = Path(os.environ.get("OTB_SCREENSHOTS", str(tmp_path)))
+    page = visit("en/index.html", theme="dark").page
+    page.emulate_media(media="print")
+    assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+    assert not page.is_visible("header nav") and not page.is_visible("#filters")
+    assert page.evaluate("getComputedStyle(document.querySelector('.scroll')).overflowX") == "visible"
+    page.screenshot(path=pictures / "board-print.png")
+    page = visit("en/index.html", forced_colors="active").page
+    stroke = "getComputedStyle(document.querySelector('.iv .i')).stroke"
+    ink = "getComputedStyle(document.body).color"
+    assert page.evaluate(stroke) == page.evaluate(ink)
+    page.screenshot(path=pictures / "board-forced-colours.png")
