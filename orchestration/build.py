@@ -136,6 +136,7 @@ class Build:
         """
         _check(subjects)
         self._paths.keep(self._store)
+        products.keep_hub_namespace(self._store, str(self._configuration.hub.get("namespace", "")))
         self.report.lists = {name: Path(path).name for name, path in asdict(self._paths).items() if path}
         self.report.asked = tuple(subjects) or tuple(sorted(REGISTRY))
         index, due = self._index(recheck=recheck)

@@ -149,6 +149,7 @@ def _run(
                 lists=lists,
                 ministry=ministry,
                 progress=BarProgress(bars),
+                hub={"namespace": os.environ.get("OTB_HUB_NAMESPACE", "")},
             )
             return Build(configuration, recorded_instance).run(years, subjects, recheck=recheck)
     except (UnknownSelectionError, MirrorError, ListError, ValueError) as error:

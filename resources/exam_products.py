@@ -298,7 +298,24 @@ def dataset_inputs(store: Store, slug: str, withdrawals: Mapping[str, Withdrawal
         "figures": figures_digest(store, slug),
         "code": code_version(),
         "withdrawals": digest([json.dumps(own, sort_keys=True).encode()]),
+        # Only where it is known, so that a store that is never pushed keeps its records.
+        **({"repository": repository} if (repository := hub_repository(store, slug)) else {}),
     }
+
+
+def keep_hub_namespace(store: Store, namespace: str) -> None:
+    """Let data sets that are built from now on name their repository on the Hub; '' keeps what is known.
+
+    The card is part of the bytes that the checks judge, so it cannot be written when it is pushed.
+    """
+    if namespace and (store.read_json_or_none(store.hub_namespace()) or {}).get("namespace") != namespace:
+        store.write_json(store.hub_namespace(), {"namespace": namespace})
+
+
+def hub_repository(store: Store, slug: str) -> str | None:
+    """owner/name of a subject on the Hub, where the owner is known; else None."""
+    namespace = (store.read_json_or_none(store.hub_namespace()) or {}).get("namespace")
+    return f"{namespace}/{slug}" if namespace else None
 
 
 def _is_of(item_id: str, subject: Subject) -> bool:
@@ -326,7 +343,8 @@ def build_dataset(store: Store, slug: str, withdrawals: Mapping[str, Withdrawal]
     if not has_source(store, slug) and not store.exists(store.dataset(slug)):
         return None
     record = store.read_json(store.accounting(slug))
-    dataset = dataset_of(REGISTRY[slug], store.lines(store.items(slug)), record, withdrawals)
+    repository = hub_repository(store, slug)
+    dataset = dataset_of(REGISTRY[slug], store.lines(store.items(slug)), record, withdrawals, repository)
     inputs = dataset_inputs(store, slug, withdrawals)
     with store.folder(store.dataset(slug), write=True) as folder:
         # Before the data set: after a kill the same reasons are found again, and a line that is there is not repeated.

@@ -261,6 +261,7 @@ class Hub:
             rows = self._read_back(place, pushed.commit, release)
             if release.name == COMBINED:
                 store.write(store.hub_changelog(COMBINED), release.files[CHANGELOG_NAME])
+            products.keep_hub_namespace(store, self.settings.namespace)
             # Last: what is recorded has been read back.
             store.write_json(store.hub(release.name), record)
         else:

@@ -136,6 +136,10 @@ class Store:
         """The verdict of the row contract's suite over the whole release."""
         return "release/release_suite.json"
 
+    def hub_namespace(self) -> str:
+        """Whom data sets are pushed to the Hub as: what their cards name."""
+        return "hub/namespace.json"
+
     def applied_lists(self) -> str:
         """Paths of the lists that the last run applied, by name."""
         return "lists.json"

@@ -200,9 +200,16 @@ def code_version() -> str:
 
 
 def dataset_of(
-    subject: Subject, lines: Iterable[bytes], record: Mapping[str, Any], withdrawals: Mapping[str, Withdrawal]
+    subject: Subject,
+    lines: Iterable[bytes],
+    record: Mapping[str, Any],
+    withdrawals: Mapping[str, Withdrawal],
+    hub_repository: str | None = None,
 ) -> Dataset:
-    """The data set of a subject from its stored items and their record (`Settled.lines`, `Settled.record`)."""
+    """The data set of a subject from its stored items and their record (`Settled.lines`, `Settled.record`).
+
+    `hub_repository`: where the card tells its readers to load it from; None names the folder.
+    """
     items = [from_line(line) for line in lines]
     accounting = Accounting.from_json(record["accounting"])
     keys = record["keys"]
@@ -225,4 +232,5 @@ def dataset_of(
         stats=stats,
         code_version=code_version(),
         withdrawals=own,
+        hub_repository=hub_repository,
     )

@@ -7,6 +7,7 @@ import json
 import pytest
 from support.copies import accepted, item, rejected, row
 
+from opentwbench.dataset.card import card
 from opentwbench.dataset.model import Withdrawal
 from opentwbench.exam.accounting import Accounting, over_all
 from opentwbench.exam.items import NO_SUBJECT
@@ -88,6 +89,18 @@ def test_the_data_set_has_the_figures_of_the_stored_items(papers: list[RowRecord
     assert dataset.stats.duplicates.shared_with_other_subjects == 3
     assert not any(each.applied for each in dataset.stats.exclusion_lists.values())
     assert Accounting.from_json(stored["accounting"]) == settled.accounting
+
+
+@pytest.mark.parametrize(
+    ("repository", "place"), [(None, f"./{CONSTITUTION}"), (f"Org/{CONSTITUTION}", f"Org/{CONSTITUTION}")]
+)
+def test_the_card_says_where_its_readers_load_it_from(
+    papers: list[RowRecord], repository: str | None, place: str
+) -> None:
+    settled = settle(CONSTITUTION, papers[:2])
+    lines, record = settled.lines().splitlines(), settled.record(0)
+    dataset = dataset_of(REGISTRY[CONSTITUTION], lines, record, {}, repository)
+    assert f'load_dataset("{place}", split="test")' in card(dataset, "0" * 12, 0)
 
 
 def test_only_the_withdrawals_of_the_subject_reach_its_data_set(papers: list[RowRecord]) -> None:

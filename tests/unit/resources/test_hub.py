@@ -14,6 +14,7 @@ from opentwbench.dataset.hub_plan import COMBINED, HubNameError
 from opentwbench.dataset.publication import PublicationRefused
 from opentwbench.dataset.validators import BLOCKING_CHECKS
 from opentwbench.evaluation.sample import Edition, write_edition
+from resources import exam_products as products
 from resources.hub_client import HubConflict, HubError, HubRefused, Patience
 from resources.hub_publishing import (
     Hub,
@@ -348,3 +349,15 @@ def test_the_token_is_in_no_word_log_or_file(
     assert not [p for p in tmp_path.rglob("*") if p.is_file() and TOKEN.encode() in p.read_bytes()]
     # The hub itself was shown it, so the search is for the right word.
     assert any(TOKEN in request.headers.get("authorization", "") for request in hub.log)
+
+
+def test_after_a_push_the_next_build_names_the_repository(opened: Open, tmp_path: Path) -> None:
+    """The card is part of what the checks judge, so it is built anew, judged and pushed like any other change."""
+    store = hub_store(tmp_path / "store")
+    before = products.dataset_inputs(store, FIRST, {})
+    assert products.hub_repository(store, FIRST) is None
+    opened().publish(store, subject_release(store, FIRST))
+    assert products.hub_repository(store, FIRST) == PLACE
+    assert products.dataset_inputs(store, FIRST, {}) == {**before, "repository": PLACE}
+    products.keep_hub_namespace(store, "")  # a build without a namespace forgets nothing
+    assert products.hub_repository(store, SECOND) == f"Org/{SECOND}"
