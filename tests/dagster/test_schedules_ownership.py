@@ -89,3 +89,21 @@ def test_alarm_settings_come_from_the_environment() -> None:
     assert given == {"smtp_host": "mail", "smtp_port": 25, "mail_to": ["a@b.c", "d@e.f"], "allow_private": False}
     with pytest.raises(ValueError, match="on or off"):
         alarm_settings({"OTB_ALARM_ALLOW_PRIVATE": "yes"})
+
+
+def test_dagster_understands_the_instance_of_a_deployment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Everything but the database is made as the settings say; nothing connects to one."""
+    from dagster._core.instance.ref import InstanceRef
+    from dagster._core.storage.compute_log_manager import ComputeLogManager
+
+    for name in ("HOST", "USER", "PASSWORD", "DB"):
+        monkeypatch.setenv(f"DAGSTER_PG_{name}", "x")
+    monkeypatch.setenv("OTB_ARTIFACTS", str(tmp_path / "artifacts"))
+    (tmp_path / "home").mkdir()
+    (tmp_path / "home" / "dagster.yaml").write_bytes((ROOT / "deploy" / "dagster.yaml").read_bytes())
+    made = InstanceRef.from_dir(str(tmp_path / "home"))
+    assert made.local_artifact_storage.base_dir == str(tmp_path / "artifacts")
+    assert isinstance(made.compute_log_manager, ComputeLogManager)
+    # Made without a complaint: the queue's settings are known ones.
+    assert type(made.run_coordinator).__name__ == "QueuedRunCoordinator"
+    assert made.storage_data.class_name == "DagsterPostgresStorage"
