@@ -19,6 +19,8 @@ SOURCE ?= live
 DEMO ?= demo
 UI_PORT ?= 3000
 FUZZ_EXAMPLES ?= 3000
+STACK ?= /var/tmp/otb-stack
+PARTITIONS ?= 148
 # Each store has its own record of runs, so that the UI never shows the runs of another.
 home = $(CURDIR)/.dagster_home/$(subst /,_,$(1))
 
@@ -31,7 +33,7 @@ export DBT_SEND_ANONYMOUS_USAGE_STATS := false
 # uv takes the Python that ran it and never downloads another one.
 export UV_PYTHON_DOWNLOADS := never
 
-.PHONY: help setup demo test lint format ui bench screenshots clean python model twinkle axe fuzz audit-deps
+.PHONY: help setup demo test lint format ui bench screenshots clean python model twinkle axe fuzz audit-deps stack
 
 help: ## list these commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 14
@@ -90,6 +92,9 @@ lint: setup ## style, types, import contract, and whether Dagster can load every
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
 	@$(BIN)/dagster definitions validate -w workspace.yaml
+
+stack: setup ## the processes of a deployment, each restarted during a backfill (STACK: a new folder, PARTITIONS)
+	@$(BIN)/python deploy/stack.py "$(STACK)" --partitions $(PARTITIONS)
 
 fuzz: setup ## try the readers of everything from outside for longer (FUZZ_EXAMPLES, default 3000 each)
 	@OTB_FUZZ_EXAMPLES=$(FUZZ_EXAMPLES) OTB_FUZZ_PDFS=$(FUZZ_EXAMPLES) OTB_FUZZ_SEED="$$RANDOM" $(BIN)/pytest -q tests/fuzz

@@ -1,0 +1,35 @@
+"""The deployment's processes without containers: a backfill during which each of them is restarted."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+pytestmark = [
+    pytest.mark.stack,
+    pytest.mark.slow,
+    pytest.mark.skipif(
+        not any(Path("/usr/lib/postgresql").glob("*/bin/initdb")) and shutil.which("initdb") is None,
+        reason="PostgreSQL is not installed (Debian package postgresql)",
+    ),
+]
+
+
+@pytest.mark.timeout(3600)
+@pytest.mark.skipif("OTB_STACK" not in os.environ, reason="takes minutes and every core: OTB_STACK=1 runs it")
+def test_nothing_is_lost_and_nothing_is_there_twice(tmp_path_factory: pytest.TempPathFactory) -> None:
+    folder = tmp_path_factory.mktemp("stack")
+    for above in (folder, *folder.parents[:2]):  # the database's user must pass through
+        above.chmod(above.stat().st_mode | 0o011)
+    command = [sys.executable, str(ROOT / "deploy" / "stack.py"), str(folder / "stack"), "--partitions", "8"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.count("restarting") == 5
+    assert "0 lost, 0 different, 0 more; 0 partitions with a second successful run; 0 errors" in done.stdout
