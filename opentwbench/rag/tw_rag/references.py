@@ -138,7 +138,8 @@ _Composer = Callable[[str, str], str]
 
 def _form_of(asked: str, words: list[str]) -> tuple[Form, _Composer | None]:
     plain = masked(asked)
-    if len(_BLANK.findall(plain)) == 1 and not words:
+    statement = _LEAD_IN.sub("", asked)
+    if len(_BLANK.findall(statement)) == 1 and not interrogatives(statement):
         return Form.BLANK, _blank
     if re.search(r"[？?]", plain) or (re.search(r"[。；]", plain) and len(words) > 1):
         return Form.SEVERAL, None
@@ -207,12 +208,21 @@ def _unlisted_head(text: str) -> str:
 _BLANK = re.compile(r"_{2,}|＿+|[（(]\s*[)）]|\[\s*\]")
 
 
+_LEAD_IN = re.compile(
+    r"^(?:(?:有?關於?|針對).*?[，,])?(?:在?(?:下列|以下|下面|這))?(?:的)?(?:敘述|句子|句|文字)?(?:中)?(?:的)?空格(?:中|處|裡|內)?"
+    r"(?:應|該|應該|可)?(?:填入|填上|填)(?:的是)?(?:哪一?[項個者]|何者|什麼)?[？?]?[：:，,]?"
+)
+"""What tells a reader to fill the gap of the statement that follows; the statement is the reference."""
+
+
 def _blank(asked: str, answer: str) -> str:
-    cut = _cut(_BLANK, asked)
-    if cut is None:
+    """The gap filled; the answer stands in the sentence as it did, without further marks."""
+    statement = _LEAD_IN.sub("", asked)
+    found = _BLANK.search(statement)
+    if found is None:
         return ""
-    before, _, after = cut
-    return f"{before}{_marked(answer)}{after}" if after.strip("，。 ") else _at_end(before, answer)
+    before, after = statement[: found.start()], statement[found.end() :]
+    return f"{before}{answer}{after}" if after.strip("，。 ") else _at_end(before, answer)
 
 
 _VERDICTS = {
