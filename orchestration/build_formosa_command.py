@@ -185,7 +185,7 @@ def exit_status(report: FormosaReport) -> int:
 
 def show(report: FormosaReport, console: Console) -> None:
     """Print what was done, what an update took away, where every window went, the judges, the band and the state."""
-    if report.unchanged:
+    if report.unchanged and not report.stopped:
         console.print("nothing changed: nobody asked, nothing made again")
     else:
         console.print(f"{len(report.ran)} steps, {report.asked:,} replies")

@@ -258,7 +258,7 @@ JUDGES: Mapping[str, Judge] = {
     "scripted/judge-yes": Judge(0.0, _finds(0.0, 0.0, 0.0)),
     "scripted/judge-no": Judge(1.0, _finds(1.0, 1.0, 1.0)),
 }
-"""Ten candidates: four of use, one of them a copy, and six that no study may let pass."""
+"""Ten candidates: four that a study may let pass, one of them a copy, and six that none may."""
 
 _ANSWER, _QUESTION = "\n標示的答案：", "\n\n題目："
 _OPTION = re.compile(r"^([A-J])\. ?(.*)$", re.MULTILINE)
