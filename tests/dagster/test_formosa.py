@@ -15,6 +15,7 @@ import dagster as dg
 import pytest
 from support.exam_store import CONSTITUTION
 from support.formosa_builds import DEAD, build_formosa, held, replies
+from typer.testing import CliRunner
 
 import assets.formosa_items
 from checks.formosa import FORMOSA_CHECKS
@@ -24,6 +25,7 @@ from opentwbench.formosa import output
 from opentwbench.formosa.dataset_checks import CHECKS
 from opentwbench.formosa.output import FOLDER_NAMES, SLUG, items_from
 from opentwbench.formosa.window_files import read_windows
+from orchestration import build_command
 from orchestration.build import QUIET, Build
 from orchestration.configuration import Configuration
 from orchestration.formosa_endpoint import ARTICLES, scripted_endpoint, scripted_settings
@@ -227,6 +229,29 @@ def test_a_setting_that_is_missing_is_named_before_anything_runs(tmp_path: Path,
     with pytest.raises(PlanError, match=missing):
         FormosaBuild(Configuration(store=str(tmp_path / "store"), formosa=given)).run()
     assert not (tmp_path / "store").exists()
+
+
+# -- the command ------------------------------------------------------------------------------------------------------
+
+
+def otb(*arguments: object) -> tuple[int, str]:
+    result = CliRunner().invoke(build_command.app, ["formosa", *map(str, arguments)])
+    return result.exit_code, result.output
+
+
+def test_the_command_reports_and_its_status_says_how_it_went(store: Path, tmp_path: Path) -> None:
+    code, said = otb("--store", store, "--json")
+    report = json.loads(said)
+    assert (code, report["ran"], report["dataset"]["state"]) == (0, [], PUBLISHED)
+    code, said = otb("--store", store)
+    assert code == 0 and "nothing changed" in said and "scripted/judge-careful" in said
+    code, said = otb("--store", tmp_path / "none")
+    assert code == 2 and "corpus: not set" in said
+    assert otb("--store", tmp_path / "none", "--scripted", "--base-url", DEAD)[0] == 2
+    # Another drafting model and nobody to ask: what is there stays, and the status says that asking stopped.
+    code, said = otb("--store", store, "--model", "another")
+    assert code == 4 and "another: 10 of 10 unasked" in said and "nothing changed" not in said
+    assert (store / PUBLICATION / "benchmark.jsonl").is_file()
 
 
 # -- kills ------------------------------------------------------------------------------------------------------------
