@@ -13,13 +13,15 @@ from typing import Any
 
 import pytest
 from support.formosa import reply
-from support.tw_rag import write_tw_rag
+from support.tw_rag import CATEGORIES, items, windows, write_tw_rag
 from support.twinkle import need_twinkle, run_twinkle
 from typer.testing import CliRunner
 
 from opentwbench.dataset.files import read_jsonl
 from opentwbench.evaluation.client import body_bytes
 from opentwbench.evaluation.model import ErrorClass
+from opentwbench.formosa.output import items_bytes
+from opentwbench.formosa.window_files import windows_bytes
 from opentwbench.rag import stages
 from opentwbench.rag.adapters import read_benchmark
 from opentwbench.rag.model import Judged, Question
@@ -29,6 +31,7 @@ from opentwbench.rag.report import write_report
 from opentwbench.rag.tw_rag.standalone_generation import request_body
 from orchestration.cli import application
 from resources.rag_settings import RagRun, settings_of
+from resources.store import Store
 from samples.model_endpoint import Kind, ModelEndpoint, Rule
 
 ITEMS = 30
@@ -240,6 +243,19 @@ def test_check_says_what_is_wrong_with_a_folder(made: Path, tmp_path: Path) -> N
     code, said = otb("check", str(tmp_path / "x"))
     assert code == 3 and "FAILED" in said
     assert otb("check", str(tmp_path / "y"))[0] == 2
+
+
+def test_build_says_what_it_lacks_and_that_a_set_is_published(tmp_path: Path) -> None:
+    code, said = otb("build", "--store", str(tmp_path / "empty"))
+    assert code == 2 and "no grounded item" in said
+    held = windows(ITEMS)
+    place = Store(str(tmp_path / "store"))
+    for name in CATEGORIES:
+        place.write(f"formosa/windows/{name}.jsonl", windows_bytes(w for w in held if w.category == name))
+        place.write(f"formosa/grounded/{name}.jsonl", items_bytes(i for i in items(held) if i.category == name))
+    place.write_json("formosa/windows.json", {"categories": list(CATEGORIES)})
+    code, said = otb("build", "--store", place.url, "--json")
+    assert (code, json.loads(said)["state"], json.loads(said)["items"]) == (0, "published", ITEMS)
 
 
 def test_the_scripts_of_the_folder_ask_and_write_what_the_commands_do(
