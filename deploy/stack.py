@@ -37,8 +37,12 @@ USER, DATABASE = "otb", "dagster"
 PATIENCE = 3600.0
 """Seconds that the whole may take; a machine that is shared may stand still for minutes."""
 
-IDLE = 300.0
+IDLE = 60.0
 """Seconds without a run that waits or works, while partitions are missing, after which none is expected any more."""
+
+ROUNDS = 2
+"""How often an operator asks again for partitions whose run ended without success. Dagster gives up starting a run
+again when the code location cannot be reached at that moment (measured), so a restart can leave some."""
 
 LAUNCH = """mutation Launch($backfill: LaunchBackfillParams!) { launchPartitionBackfill(backfillParams: $backfill) {
   __typename ... on LaunchBackfillSuccess { backfillId } ... on PythonError { message } } }"""
@@ -292,24 +296,32 @@ def backfill(made: Stack, job: str, partitions: list[str]) -> str:
     return str(answer["backfillId"])
 
 
-def standing(made: Stack, backfill_id: str) -> tuple[Counter[str], set[str]]:
-    """(runs by status, partitions with a successful run) of a backfill, runs started again included."""
-    runs = made.runs(**{"dagster/backfill": backfill_id})
+def standing(made: Stack, backfills: list[str]) -> tuple[Counter[str], set[str]]:
+    """(runs by status, partitions with a successful run) of some backfills, runs started again included."""
+    runs = [run for each in backfills for run in made.runs(**{"dagster/backfill": each})]
     done = {run["tags"].get("dagster/partition", "") for run in runs if run["status"] == "SUCCESS"}
     return Counter(run["status"] for run in runs), done
 
 
-def disturbed(made: Stack, backfill_id: str, partitions: list[str]) -> Counter[str]:
-    """Wait for a backfill and restart each process in the middle of it, one after the other; its runs by status."""
+def disturbed(made: Stack, partitions: list[str]) -> Counter[str]:
+    """Backfill, restarting each process in the middle of it, one after the other; its runs by status."""
+    backfills = [backfill(made, "dataset_job", partitions)]
     restarts = ["webserver", "daemon", "platform", "postgres", "leaderboard"]
     share = [len(partitions) * (n + 1) // (len(restarts) + 2) for n in range(len(restarts))]
     moved = time.monotonic()
     end = moved + PATIENCE
     statuses, done = Counter[str](), set[str]()
-    while time.monotonic() < min(end, moved + IDLE):
+    while time.monotonic() < end:
         time.sleep(2)
         try:
-            statuses, done = standing(made, backfill_id)
+            statuses, done = standing(made, backfills)
+            if time.monotonic() > moved + IDLE and len(backfills) <= ROUNDS:
+                missing = [each for each in partitions if each not in done]
+                print(f"asking again for {len(missing)} partitions: {dict(statuses)}", flush=True)
+                backfills.append(backfill(made, "dataset_job", missing))
+                moved = time.monotonic()
+            elif time.monotonic() > moved + IDLE:
+                break
         except StackError:
             continue  # the webserver is on its way up
         if statuses.keys() - {"SUCCESS", "FAILURE", "CANCELED"}:
@@ -369,7 +381,7 @@ def rehearse(made: Stack, folder: Path, partitions: list[str], *, keep: bool) ->
     run_job(made, "items_job", whole)
     print(f"index, papers and items: {time.monotonic() - start:.0f} s", flush=True)
     start = time.monotonic()
-    statuses = disturbed(made, backfill(made, "dataset_job", partitions), partitions)
+    statuses = disturbed(made, partitions)
     seconds = time.monotonic() - start
     print(f"backfill of {len(partitions)}: {seconds:.0f} s, runs {dict(statuses)}", flush=True)
     if keep:
