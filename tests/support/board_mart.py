@@ -229,8 +229,8 @@ def _extra(
             for check in checks
         ],
         "run_scores": [
-            {"run_id": "exam-000", "dataset_version": EARLIER, "item_set": "scored", "n": len(exam) - 1, "hits": 100},
-            {"run_id": "exam-000", "dataset_version": VERSION, "item_set": "scored", "n": len(exam) - 1, "hits": 101},
+            {"run_id": "exam-000", "dataset_version": version, "item_set": "scored", "n": len(exam) - 1, "hits": hits}
+            for hits, version in enumerate((EARLIER, VERSION), len(exam) // 5)
         ],
         "removed_items": [
             {"dataset": subjects[0], "item_id": "made-gone", "last_version": EARLIER, "reason": "folded",
