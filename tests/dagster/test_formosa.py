@@ -257,6 +257,8 @@ def test_the_command_reports_and_its_status_says_how_it_went(store: Path, tmp_pa
 # -- kills ------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
+@pytest.mark.timeout(600)
 def test_killed_builds_end_with_the_same_items_and_nothing_that_is_held_is_asked_twice(
     made: tuple[Path, dict[str, Any]], tmp_path: Path
 ) -> None:
