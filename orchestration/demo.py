@@ -25,6 +25,7 @@ from orchestration.build import Build
 from orchestration.build_command import exit_status, recorded_instance, show
 from orchestration.definitions import Configuration
 from orchestration.formosa_demo import show_formosa
+from orchestration.mart_record import record_mart
 from orchestration.sample_runs import write_sample_runs
 from resources.apparatus import Apparatus
 from resources.exam_products import PUBLISHED
@@ -85,10 +86,11 @@ def show_models(store: Store, console: Console) -> None:
     house.prepare()
     for run_id in ungraded_runs(places, house):
         grade_run(places, house, places.runs / run_id)
-    write_tables(places, house)
+    written = write_tables(places, house)
     apparatus = Apparatus(store, house.raw)
     found = apparatus.run(STUDIES)
     swapped = house.build()
+    record_mart(recorded_instance(), {name: each.rows for name, each in written.items()}, swapped)
     console.print(f"{runs} runs of sample models, {len(found)} studies, {len(swapped.tables)} tables in the mart")
     show_board(house.folder, console)
 

@@ -34,7 +34,7 @@ from opentwbench.dataset.model import DatasetError
 from opentwbench.evaluation.client import Endpoint, EndpointError, Rates, Secret
 from opentwbench.evaluation.costs import Limit, Price, Spending
 from opentwbench.evaluation.items import ItemSet, Roster, item_file
-from opentwbench.evaluation.journal import RUN_NAME, JournalError, RunLocked, write_run
+from opentwbench.evaluation.journal import RUN_NAME, JournalError, RunLocked, read_responses, write_run
 from opentwbench.evaluation.model import Rate, Response, RunRecord
 from opentwbench.evaluation.protocols import find
 from opentwbench.evaluation.rescoring import write_keys
@@ -519,17 +519,17 @@ def spending_json(spending: Spending) -> Mapping[str, float | int]:
 def _print(job: Job, outcome: RunOutcome, summary: Summary, path: Path, console: Console) -> None:
     title = f"{escape(excerpt(job.record.model))} · {job.record.protocol_id}"
     table = Table(title=title, title_justify="left", box=SIMPLE)
-    for column in ("method", "right", "%", "95 %", "macro %", "parsed %", "on parsed %"):
+    for column in ("method", "right", "%", "95 %", "macro", "parsed", "on parsed"):
         table.add_column(column, no_wrap=True, justify="left" if column == "method" else "right")
     for name, found in summary.methods.items():
         mark = " *" if name == job.plan.protocol.extraction else ""
         macro = "" if found.macro.value is None else f"{100 * found.macro.value:.2f}"
         interval = f"{100 * found.micro.low:.2f}-{100 * found.micro.high:.2f}" if found.micro.n else ""
-        right = f"{found.micro.hits:,}/{found.micro.n:,}"
+        right = f"{found.micro.hits:,}"
         shares = (_percent(found.micro), interval, macro, _percent(found.parsed), _percent(found.on_parsed))
         table.add_row(name + mark, right, *shares)
     console.print(table)
-    console.print("* ranks under this protocol")
+    console.print("* ranks under this protocol; macro, parsed and on parsed in %")
     errors = ", ".join(f"{count:,} {error.value}" for error, count in sorted(summary.errors.items())) or "none"
     console.print(f"{summary.replies:,} replies; errors: {errors}; cut by the budget: {summary.cap_hits.hits:,}")
     spent = outcome.spending
@@ -546,6 +546,9 @@ def _print(job: Job, outcome: RunOutcome, summary: Summary, path: Path, console:
         )
     if outcome.dropped_lines:
         console.print("one line that a kill had cut was dropped from the journal and its question asked again")
+    if failed := next((each for each in read_responses(job.folder) if each.error), None):
+        said = excerpt(f"{failed.error.value}: {failed.error_detail}", 200)
+        console.print(f"the first error: {escape(said)}; the same command asks again what a retry may mend")
     if outcome.stopped:
         console.print(f"[bold]stopped:[/] {escape(outcome.stopped)}")
     console.print(f"{escape(str(path))}", soft_wrap=True)

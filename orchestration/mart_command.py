@@ -1,7 +1,8 @@
 """`otb mart`: build the mart from what the store holds, and say whether it is current.
 
 What belongs here: arguments, tables, exit statuses. What does not: raw tables (`resources.warehouse_tables`), the build
-and the swap (`resources.warehouse`). The same functions run as Dagster assets; here nothing loads Dagster.
+and the swap (`resources.warehouse`). The same functions run as Dagster assets; Dagster itself is loaded only where
+DAGSTER_HOME names an instance that is to show what was built.
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ from opentwbench.dataset.model import DatasetError
 from opentwbench.evaluation.journal import JournalError
 from opentwbench.evaluation.mart import DATABASE, MartError, Swapped
 from opentwbench.evaluation.warehouse import WarehouseError
+from orchestration.build_command import recorded_instance
+from orchestration.mart_record import record_mart
 from resources.store import Store, StoreError
 from resources.warehouse import MartBuildError, Warehouse, prepare_manifest, warehouse_of
 from resources.warehouse_tables import Places, grade_run, ungraded_runs, write_tables
@@ -61,6 +64,7 @@ def build(
         _stop(FAILED, f"the mart was not built, the old one stays: {error}")
     except (StoreError, DatasetError, JournalError, WarehouseError, MartError) as error:
         _stop(USAGE, str(error))
+    record_mart(recorded_instance(), {name: each.rows for name, each in written.items()}, swapped)
     report: dict[str, Any] = {
         "graded_runs": len(graded),
         "ungraded_responses": sum(each.ungraded for each in graded),

@@ -90,14 +90,12 @@ def list_runs(store: StoreOption = "store", as_json: JsonOption = False) -> None
     if as_json:
         print(json.dumps(found, ensure_ascii=False))
         return
-    table = Table(box=SIMPLE)
-    for column in ("run", "model", "protocol", "answered", "errors", "tokens"):
-        table.add_column(column, overflow="fold")
     for each in found:
-        share = f"{each['answered']:,}/{each['questions']:,}"
-        texts = (each["run_id"], excerpt(each["model"]), each["protocol_id"])
-        table.add_row(*map(escape, texts), share, f"{each['errors']:,}", f"{each['tokens']:,}")
-    Console().print(table)
+        # An id on a line of its own can be copied at any width.
+        print(each["run_id"])
+        share = f"{each['answered']:,} of {each['questions']:,} answered"
+        errors, tokens = f"{each['errors']:,} errors", f"{each['tokens']:,} tokens"
+        print("   ", excerpt(each["model"]), each["protocol_id"], share, errors, tokens, sep="  ")
 
 
 def _overview(folder: Path) -> dict[str, Any]:
@@ -261,6 +259,10 @@ def diff_runs(
     shared = {item_id: key for item_id, key in keys[0].items() if keys[1].get(item_id) == key}
     if not shared:
         _stop(NOTHING, "the two runs share no item with the same key; otb rescore brings both to today's data sets")
+    protocols = [read_protocol(folder).protocol_id for folder in folders]
+    if protocols[0] != protocols[1]:
+        words = f"A was asked under {protocols[0]} and B under {protocols[1]}: what differs may be the protocol's"
+        print(words, file=sys.stderr)
     found = diff(*(_graded(folder, shared) for folder in folders), chosen)
     rekeyed = len(keys[0].keys() & keys[1].keys()) - len(shared)
     if as_json:

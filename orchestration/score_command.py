@@ -31,8 +31,8 @@ from resources.store import StoreError
 USAGE, NOTHING = 2, 3
 
 STATUSES = (
-    "Exit status: 0 every run was rescored; 1 a fault of the program; 2 wrong arguments; "
-    "3 no run, or none of its items in the data sets given."
+    "Exit status: 0 every run was rescored; 1 a fault of the program; 2 wrong arguments, or a run that is not there; "
+    "3 no run at all, data sets that are damaged, or none of a run's items in them."
 )
 
 StoreOption = Annotated[str, typer.Option(help="Folder of the store; runs are in its folder runs.")]

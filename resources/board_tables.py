@@ -82,7 +82,9 @@ def _scores(runs: Iterable[Path]) -> Iterator[dict[str, Any]]:
         ranked_by = read_protocol(folder).extraction
         for path in paths:
             where = f"{folder.name}/scores/{path.name}"
-            yield rows.score_row(parse_json(path.read_text(encoding="utf-8"), where), ranked_by, where)
+            score = parse_json(path.read_text(encoding="utf-8"), where)
+            if score.get("replies") != 0:  # a start that got no reply at all has no rate
+                yield rows.score_row(score, ranked_by, where)
 
 
 def _removed(store: Store) -> Iterator[dict[str, Any]]:

@@ -85,7 +85,7 @@ class Taken:
     lines: int = 0
     taken: int = 0
     known: int = 0
-    """Questions that the run had answered already."""
+    """Questions that the run had answered already, or whose error it had."""
     foreign: int = 0
     """Custom ids that are no question of this run: another run, or another version of a request."""
     errors: Counter[ErrorClass] = field(default_factory=Counter)
@@ -100,7 +100,7 @@ def take_results(plan: Plan, paths: Iterable[Path], folder: Path) -> Taken:
     """
     counts = Taken()
     with Journal(folder) as journal:
-        done = {(each.repeat, each.item_id, each.request_hash) for each in read_responses(folder) if not each.error}
+        held = {each.identity[1:]: each.error for each in read_responses(folder)}
         # Without their bodies: a quarter of a million of those would fill the memory.
         wanted = {custom_id(each): replace(each, body={}, payload=b"") for each in questions(plan)}
         group: list[Response] = []
@@ -112,14 +112,16 @@ def take_results(plan: Plan, paths: Iterable[Path], folder: Path) -> Taken:
                     counts.foreign += 1
                     continue
                 key = (question.repeat, question.item_id, question.request_hash)
-                if key in done:
+                if held.get(key) is ErrorClass.NONE:
                     counts.known += 1
                     continue
                 response = response_of(question, plan, _reply(record, where))
+                if response.error and held.get(key) is response.error:
+                    counts.known += 1  # the same error again says nothing new
+                    continue
                 counts.taken += 1
                 counts.errors.update([response.error] if response.error else [])
-                if not response.error:
-                    done.add(key)
+                held[key] = response.error
                 group.append(response)
                 if len(group) >= GROUP:
                     journal.append_all(group)

@@ -38,6 +38,8 @@ RECORD = "mart.json"
 SOURCES_TABLE = "made_from"
 """The table of the mart that names every file it was made from, with its sha256."""
 
+_SOURCES_COLUMNS = {"file": "Its name in the warehouse or in the dbt project.", "sha256": "Of its bytes, in hex."}
+
 
 class MartError(Exception):
     """The mart cannot be swapped in or read. Names what is wrong."""
@@ -146,6 +148,8 @@ def _copy_tables(built: Path, target: Path, made_from: Mapping[str, str]) -> dic
             counts[name] = _copy_table(connection, name, comment)
         connection.execute(f'CREATE TABLE "{SOURCES_TABLE}" (file VARCHAR NOT NULL, sha256 VARCHAR NOT NULL)')
         connection.execute(f"COMMENT ON TABLE \"{SOURCES_TABLE}\" IS 'Every file that this mart was made from.'")
+        for column, words in _SOURCES_COLUMNS.items():
+            connection.execute(f"COMMENT ON COLUMN \"{SOURCES_TABLE}\".{column} IS '{words}'")
         if made_from:
             connection.executemany(f'INSERT INTO "{SOURCES_TABLE}" VALUES (?, ?)', sorted(made_from.items()))
         counts[SOURCES_TABLE] = len(made_from)

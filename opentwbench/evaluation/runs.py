@@ -24,6 +24,7 @@ from opentwbench.evaluation.items import ItemSet, Roster
 from opentwbench.evaluation.journal import RUN_ID, JournalError, read_responses
 from opentwbench.evaluation.model import MAX_MODEL, AskedItem, Graded, Response, RunRecord
 from opentwbench.evaluation.protocols import Protocol
+from opentwbench.evaluation.replies import RENAMED
 from opentwbench.evaluation.runner import Plan
 from opentwbench.evaluation.scoring import Scorer, Summary, grade, to_json
 
@@ -32,6 +33,9 @@ PRECISIONS = ("native", "quantised", "unknown")
 
 FIXED_FIELDS = frozenset(("model", "messages", "stream", "n"))
 """Request fields that nobody may add: the run sets them, or reads one whole reply a request."""
+
+BUDGET_FIELDS = frozenset(RENAMED.keys() | RENAMED.values())
+"""The token budget under each of its names: it stands in the protocol's id."""
 
 NO_ALIASES: Mapping[str, str] = MappingProxyType({})
 
@@ -69,6 +73,9 @@ class Wish:
             raise RunError(f"repeats must lie in 1..1000, got {self.repeats}")
         if taken := sorted(FIXED_FIELDS & self.extra.keys()):
             raise RunError(f"the request field {taken[0]} is set by the run")
+        if taken := sorted((self.protocol.decoding().keys() | BUDGET_FIELDS) & self.extra.keys()):
+            words = f"the request field {taken[0]} is part of the protocol {self.protocol.protocol_id}: "
+            raise RunError(words + "another value is another protocol (a budget is named by --budget)")
         if self.run_id and not re.fullmatch(RUN_ID, self.run_id):
             raise RunError(f"{excerpt(self.run_id)}: no run id; it fits {RUN_ID}")
 

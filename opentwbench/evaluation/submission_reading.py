@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
@@ -105,6 +105,8 @@ _PERSONAL = tuple(
         # name@host, but not vllm@0.9.1 and no image@sha256:…
         r"[\w.+-]{1,64}@(?:(?:\d{1,3}\.){3}\d{1,3}|(?!\d|sha256:)[\w.-]{1,253})",
         r"\b(?:host(?:name)?|nodename|user(?:name)?|login)\s{0,4}[:=]\s{0,4}\S{1,253}",
+        # host gpu-box-17, but not: host memory
+        r"\bhost(?:name)?\s{1,4}(?=[^\s\d.-]{0,63}[\d.-])[a-z0-9][\w.-]{0,252}",
         r"\bnode\s{0,4}[:=]\s{0,4}(?!\d)\S{1,253}",  # one node: 8 GPUs is no name
         r"\b(?:\d{1,3}\.){3}\d{1,3}\b(?!\.\d)",
         r"\b(?:[0-9a-f]{1,4}:){4,7}[0-9a-f]{1,4}\b",
@@ -113,7 +115,14 @@ _PERSONAL = tuple(
 )
 """What names a person or a machine inside a text: home folders, name@host, host=…, addresses, local names."""
 
+_HOST_NAME = re.compile(r"\b(?:[a-z0-9][a-z0-9-]{0,62}\.){2,8}[a-z]{2,24}\b", re.IGNORECASE)
+"""A host's full name: three labels or more. llama.cpp and 0.9.1 have fewer or end in a figure; a model's name may have
+them, and is refused rather than changed when it holds one of the others."""
+
 DROPPED = "[dropped]"
+
+_MODEL_NAME = re.compile(r"(?=[^.\s])[^<>\\/\n]{1,200}(?:/(?=[^.\s])[^<>\\/\n]{1,200}){0,3}")
+"""A public name: parts of a repository's name, none of them hidden, relative or empty; no mark-up."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +153,8 @@ def read_provenance(data: bytes) -> Provenance:
     if missing:
         raise SubmissionRefused(Refusal.BAD_PROVENANCE, f"provenance: no {missing[0]}")
     if record["consent"] is not True:
-        raise SubmissionRefused(Refusal.NO_CONSENT, f"provenance: consent is {excerpt(record['consent'])}")
+        said = f"provenance: consent is {json.dumps(record['consent'])[:40]}, not true without quotation marks"
+        raise SubmissionRefused(Refusal.NO_CONSENT, said)
     dropped = [name for name in record if name not in REQUIRED and name not in OPTIONAL]
     texts: dict[str, str] = {}
     for name in (*REQUIRED[:-1], *OPTIONAL):
@@ -152,9 +162,9 @@ def read_provenance(data: bytes) -> Provenance:
         if name in OPTIONAL and (value is None or (isinstance(value, str) and not value.strip())):
             continue  # left blank in the record that came with the bundle
         given = _provenance_text(name, value)
-        texts[name] = given if name in ("dataset_version", "protocol_id") else cleared(given)
-        if name == "model" and texts[name] != given:
-            words = "provenance: model must be the public name of the model, without a path or an address"
+        texts[name] = _cleared_field(name, given)
+        if name == "model" and not (texts[name] == given == value and _MODEL_NAME.fullmatch(given)):
+            words = "provenance: model must be the public name of the model, such as maker/Model-7B, without a path"
             raise SubmissionRefused(Refusal.BAD_PROVENANCE, words)
         if texts[name] != given:
             dropped.append(name)
@@ -181,9 +191,19 @@ def _provenance_text(name: str, value: object) -> str:
     return text
 
 
+def _cleared_field(name: str, text: str) -> str:
+    if name in ("dataset_version", "protocol_id"):
+        return text
+    return _without(_PERSONAL, text) if name == "model" else cleared(text)
+
+
 def cleared(text: str) -> str:
     """The text without what names a person or a machine."""
-    for pattern in _PERSONAL:
+    return _without((*_PERSONAL, _HOST_NAME), text)
+
+
+def _without(patterns: Iterable[re.Pattern[str]], text: str) -> str:
+    for pattern in patterns:
         text = pattern.sub(DROPPED, text)
     return text
 
@@ -233,7 +253,8 @@ def _row(record: Mapping[str, Any], where: str) -> Row:
         value = record[name]
         # 0 and 1 are what some JSON writers make of a flag.
         if not isinstance(value, bool) and not (isinstance(value, int) and value in (0, 1)):
-            raise SubmissionRefused(Refusal.BAD_ROW, f"{where}: {name} is true or false, not {excerpt(value)}")
+            shown = json.dumps(value, ensure_ascii=False)[:40]
+            raise SubmissionRefused(Refusal.BAD_ROW, f"{where}: {name} is true or false without quotes, not {shown}")
         flags[name] = bool(value)
     qh = record["qh"]
     if not isinstance(qh, str) or not re.fullmatch(rf"[0-9a-f]{{{STEM_DIGITS}}}", qh):

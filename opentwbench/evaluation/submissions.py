@@ -29,6 +29,7 @@ from opentwbench.dataset.model import DatasetError
 from opentwbench.evaluation.model import AskedItem, Graded, Rate
 from opentwbench.evaluation.prompts import option_order, original_letter
 from opentwbench.evaluation.protocols import Protocol
+from opentwbench.evaluation.runs import BENCHMARKS
 from opentwbench.evaluation.sample import stem_hash
 from opentwbench.evaluation.scoring import rate
 from opentwbench.evaluation.submission_reading import (
@@ -39,10 +40,14 @@ from opentwbench.evaluation.submission_reading import (
     Row,
     SubmissionRefused,
 )
+from opentwbench.exam.subjects import REGISTRY
 
 SUBMISSION_NAME, ANSWERS_NAME = "submission.json", "answers.jsonl"
 
 SUBMISSION_ID = r"sub-[0-9a-f]{16}"
+
+OF_EXAM = ("exam", "exam_sample")
+"""Benchmarks whose items are of the registry's subjects."""
 
 
 # -- judging ----------------------------------------------------------------------------------------------------------
@@ -136,6 +141,7 @@ def judge(
         words = f"the file is of version {excerpt(provenance.dataset_version)}, this is {version}"
         raise SubmissionRefused(Refusal.OTHER_VERSION, words)
     known = {item.item_id: item for item in items}
+    _check_benchmark(provenance.benchmark, known.values())
     by_stem: dict[str, list[AskedItem]] = {}
     for item in known.values():
         by_stem.setdefault(stem_hash(item.question), []).append(item)
@@ -145,6 +151,15 @@ def judge(
     else:
         answers = [_published(row, by_stem[row.qh]) for row in rows]
     return Submission(provenance, form, len(known), tuple(answers))
+
+
+def _check_benchmark(benchmark: str, items: Iterable[AskedItem]) -> None:
+    if benchmark not in BENCHMARKS:
+        words = f"provenance: benchmark is one of {', '.join(BENCHMARKS)}, not {excerpt(benchmark)}"
+        raise SubmissionRefused(Refusal.BAD_PROVENANCE, words)
+    if benchmark not in OF_EXAM and any(item.subject in REGISTRY for item in items):
+        words = f"provenance: benchmark is {benchmark}, and this version is of examination subjects"
+        raise SubmissionRefused(Refusal.BAD_PROVENANCE, words)
 
 
 def _check_set(sent: Mapping[str, int], expected: Mapping[str, int]) -> None:

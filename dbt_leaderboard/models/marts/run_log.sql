@@ -24,6 +24,7 @@ select
     case
         when is_current then 'shown'
         when n_covered = 0 then 'no graded response'
+        when not is_whole then 'it asked a part of the benchmark'
         else 'another run of this cell is complete or later'
     end as standing
 from {{ ref('int_runs') }}

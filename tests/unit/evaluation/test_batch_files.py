@@ -113,6 +113,11 @@ def test_errors_are_classified_and_a_later_batch_mends_them(tmp_path: Path) -> N
         ErrorClass.CONTEXT_OVERFLOW: 1,
         ErrorClass.UNREADABLE: 1,
     }
+    # The same file again changes nothing.
+    journal = (folder / "responses.jsonl").read_bytes()
+    repeated = take_results(plan, [tmp_path / "one.jsonl"], folder)
+    assert (repeated.lines, repeated.taken, repeated.known) == (5, 0, 5)
+    assert (folder / "responses.jsonl").read_bytes() == journal
     ((_, again),) = write_requests(plan, answered(folder), tmp_path / "again")
     assert again == 3  # what overflows the context would do so again
     take_results(plan, [write(tmp_path / "two.jsonl", results(path))], folder)

@@ -160,6 +160,8 @@ def test_no_key_in_anything_written(endpoint: ModelEndpoint, tmp_path: Path) -> 
         (("--items", "absent.jsonl"), "absent.jsonl"),
         (("--request", "{"), "no JSON"),
         (("--request", '{"model": "x"}'), "model is set by the run"),
+        (("--request", '{"temperature": 1}'), "temperature is part of the protocol box-"),
+        (("--request", '{"max_completion_tokens": 10}'), "max_completion_tokens is part of the protocol"),
         (("--precision", "fp8"), "serving precision"),
         (("--benchmark", "all"), "no benchmark all"),
         (("--note", "text"), "NAME=TEXT"),

@@ -29,6 +29,7 @@ from opentwbench.evaluation.submission_reading import (
     read_rows,
 )
 from opentwbench.evaluation.submissions import Submission, fold, judge, read_all, read_folded, row_of
+from opentwbench.exam.subjects import REGISTRY
 
 VERSION = "0123456789ab"
 TWINS = [
@@ -290,6 +291,36 @@ def test_names_of_hosts_and_users_are_dropped() -> None:
     assert "--port 8000" in found.runtime
     assert found.hardware.endswith(DROPPED)
     assert set(found.dropped) == {"hostname", "user", "cwd", "hardware", "runtime", "driver", "batch_settings"}
+
+
+@pytest.mark.parametrize(
+    "said", ["on host gpu-box-17", "at gpu-box-17.lab.example.com", "host gpu17.example.org, RAID"]
+)
+def test_a_host_named_in_a_sentence_is_dropped(said: str) -> None:
+    found = read(hardware=f"RTX 4090 {said}")
+    assert "gpu" not in found.hardware
+    assert found.hardware.startswith("RTX 4090")
+
+
+@pytest.mark.parametrize(
+    "model", ["../", "a/../b", "/srv/model", ".hidden", "<script>alert(1)</script>", "a\nb", 5, "a  b", "x" * 201]
+)
+def test_a_name_that_no_model_has_is_refused(model: object) -> None:
+    with pytest.raises(SubmissionRefused, match=r"public name of the model|1 to 500 characters"):
+        read(model=model)
+
+
+def test_the_benchmark_is_one_of_ours_and_that_of_the_version() -> None:
+    assert "benchmark is one of exam" in refused(lambda: check(data(replies()), provenance(benchmark="../x"))).detail
+    of_exam = [replace(item, subject=next(iter(REGISTRY))) for item in ITEMS]
+    form, rows = read_rows(data(replies()))
+    for benchmark, taken in (("exam", True), ("exam_sample", True), ("formosa", False), ("rag", False)):
+        given = read(benchmark=benchmark)
+        if taken:
+            assert judge(rows, form, given, of_exam, VERSION, (BOX,)).n_items == len(ITEMS)
+        else:
+            said = refused(lambda given=given: judge(rows, form, given, of_exam, VERSION, (BOX,)))
+            assert "this version is of examination subjects" in said.detail
 
 
 def test_a_plain_record_keeps_its_words() -> None:

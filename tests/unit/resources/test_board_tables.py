@@ -73,6 +73,9 @@ def test_scores_of_a_run_are_those_of_its_ranking_method(tmp_path: Path) -> None
     score = {"run_id": "run-1", "dataset_version": "v", "item_set": "scored", "methods": methods}
     write(tmp_path, "runs/run-1/scores/v.json", score)
     assert [(row["n"], row["hits"]) for row in rows(tmp_path, "run_scores", runs=[folder])] == [(4, 1)]
+    # A start that got no reply at all scored nothing, and stops nobody's mart.
+    write(tmp_path, "runs/run-1/scores/v.json", {**score, "replies": 0, "methods": {}})
+    assert rows(tmp_path, "run_scores", runs=[folder]) == []
     write(tmp_path, "runs/run-1/scores/v.json", {**score, "methods": {}})
     with pytest.raises(DatasetError, match=r"run-1/scores/v.json: no score under strict"):
         rows(tmp_path, "run_scores", runs=[folder])
