@@ -58,7 +58,7 @@ $(MANIFEST): $(STAMP) $(DBT_FILES)
 	@$(BIN)/otb mart prepare
 	@touch $@
 
-demo: setup ## run the whole track over the sample ministry, fetched through a loopback server
+demo: setup ## run the whole track over the sample ministry, fetched through a loopback server, up to the public site
 	@mkdir -p "$(call home,$(DEMO)/store)" && cp dagster.yaml "$(call home,$(DEMO)/store)"
 	@DAGSTER_HOME="$(call home,$(DEMO)/store)" $(BIN)/python -m orchestration.demo $(DEMO)
 
