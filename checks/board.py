@@ -2,9 +2,8 @@
 
 import dagster as dg
 
-from opentwbench.board.audit import audit
 from opentwbench.board.queries import mart_digest
-from opentwbench.board.site import read_record
+from opentwbench.board.site import read_record, whole
 from opentwbench.evaluation.mart import DATABASE, MartError
 from resources.board import BoardResource
 from resources.models import WarehouseResource
@@ -12,11 +11,11 @@ from resources.settings import StoreResource
 
 
 @dg.asset_check(
-    asset="board_site", description="Every link resolves, every page stands in both languages, nothing is fetched"
+    asset="board_site", description="Every file is as it was written, every link resolves, nothing is fetched"
 )
 def site_is_whole(store: StoreResource, warehouse: WarehouseResource, board: BoardResource) -> dg.AssetCheckResult:
     """Reads every written page again."""
-    found = audit(board.folder(warehouse.open(store.open()).folder))
+    found = whole(board.folder(warehouse.open(store.open()).folder))
     return dg.AssetCheckResult(
         passed=found.whole,
         metadata={

@@ -17,10 +17,9 @@ import typer
 from rich.console import Console
 from rich.progress import MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-from opentwbench.board.audit import audit
 from opentwbench.board.queries import mart_digest
 from opentwbench.board.rendering import LinkError, Links
-from opentwbench.board.site import SiteError, build_site, read_record
+from opentwbench.board.site import SiteError, build_site, read_record, whole
 from opentwbench.evaluation.mart import DATABASE, MartError
 from resources.store import Store, StoreError
 from resources.warehouse import warehouse_of
@@ -101,7 +100,7 @@ def check(
         current = mart_digest(warehouse_of(Store(store), warehouse).folder / DATABASE) == record.mart
     except (StoreError, MartError) as error:
         _stop(USAGE, str(error))
-    found = audit(out)
+    found = whole(out)
     if as_json:
         about = {"whole": found.whole, "current": current, "pages": found.pages, "links": found.links}
         print(json.dumps({**about, "count": found.count, "problems": found.problems}, ensure_ascii=False))

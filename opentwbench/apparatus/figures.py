@@ -91,8 +91,8 @@ def percent(of: Rate) -> tuple[Cell, Cell, Cell]:
 
 
 def share(value: float | None) -> float | None:
-    """A share as percent, to a hundredth."""
-    return None if value is None else round(100 * value, 2)
+    """A share as percent, to four digits after the point, so that a page that shows one digit rounds only once."""
+    return None if value is None else round(100 * value, 4)
 
 
 def points(value: float | None) -> float | None:

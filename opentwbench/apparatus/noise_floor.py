@@ -3,15 +3,16 @@
 What belongs here: the floor and the comparison with it. What does not: agreement of keys (exam.key_consistency), whose
 counts the store keeps.
 
-The floor. Two reprints of a question disagree when at least one of their keys is wrong: with a share e of wrong keys
-that is 2e(1 - e), at most 2e. A wrong key changes the difference of two models on its item by at most two answers (one
-model is robbed of a right one, the other is given a wrong one), so that keys alone move a difference by at most 2e.
-Hence the share of disagreeing groups bounds, to first order, what wrong keys can do to a difference; its upper 95 %
-bound is the floor. It is a bound for the worst case, not an estimate: most wrong keys harm both models alike.
+The floor. Of two reprints of a question whose keys err independently, each with a share e, exactly one is wrong with a
+share d = 2e(1 - e). A wrong key changes the difference of two models on its item by at most two answers (one model is
+robbed of a right one, the other is given a wrong one), so that keys alone move a difference by at most 2e, which is
+1 - sqrt(1 - 2d). The floor is that of the upper 95 % bound of d. It is the worst case, not an estimate: most wrong keys
+harm both models alike. A mistake that both prints share is not seen, and from d = 1/2 on nothing is bounded.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations, pairwise
@@ -44,12 +45,14 @@ QUESTION = Both(
     "How consistent are the official keys, and which differences of the board lie below that noise?",
 )
 METHOD_TEXT = Both(
-    "同一題在不同試卷重出時比較官方答案文字（至少兩份不同 PDF 才算獨立證據）。不一致率的 95% Wilson 上界即為底線："
-    "錯鍵對兩模型差距的影響以此為上限（推導見文件）。榜上相鄰兩模型逐題配對，附 McNemar 精確檢定。n 為重出題組數。",
+    "同一題在不同試卷重出時比較官方答案文字（至少兩份不同 PDF 才算獨立證據）。底線由不一致率的 95% Wilson 上界 d 求得："
+    "若兩份答案各自獨立出錯，錯鍵對兩模型差距的影響至多 1 − √(1 − 2d)（推導見文件）；兩份都錯成一樣的，看不出來。"
+    "榜上相鄰兩模型逐題配對，附 McNemar 精確檢定。n 為重出題組數。",
     "Official answers of reprints are compared by text (groups of at least two distinct PDFs are independent "
     "evidence). "
-    "The upper 95% Wilson bound of the share that disagrees is the floor: wrong keys cannot move a difference of two "
-    "models by more (derived in the documentation). Neighbours on a board are paired by item, with McNemar's exact "
+    "From the upper 95% Wilson bound d of the share that disagrees comes the floor: keys that err independently move a "
+    "difference of two models by at most 1 − √(1 − 2d) (derived in the documentation); a mistake that both prints "
+    "share is not seen. Neighbours on a board are paired by item, with McNemar's exact "
     "test. n counts groups of reprints.",
 )
 
@@ -68,8 +71,8 @@ class Floor:
 
     @property
     def points(self) -> float:
-        """The floor of a difference, in percentage points."""
-        return 100 * self.interval.high
+        """The floor of a difference, in percentage points: 1 - sqrt(1 - 2d) at the upper bound d, 100 from 1/2 on."""
+        return 100 * (1 - math.sqrt(max(0.0, 1 - 2 * self.interval.high)))
 
 
 def floors(figures: Iterable[Mapping[str, Any]]) -> tuple[Floor, Floor]:
@@ -210,7 +213,7 @@ _KEYS = (
     Column("flagged", Both("不一致", "disagreeing"), "groups"),
     Column("share", Both("不一致率", "share"), "%"),
     Column("low", Both("95% 下界", "95% low"), "%"),
-    Column("high", Both("95% 上界（底線）", "95% high (the floor)"), "%"),
+    Column("high", Both("95% 上界", "95% high"), "%"),
 )
 _NEIGHBOURS = (
     BENCHMARK,

@@ -53,13 +53,18 @@ class Audit:
 
 
 def audit(folder: Path) -> Audit:
-    """Read every page of a site. A folder without a page is not whole."""
+    """Read every page of a site. A folder without a page is not whole.
+
+    What the pages say, and whether they are the bytes that were written, is not looked at here (site.changed_files).
+    """
     found, files = Audit(), {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
     anchors: dict[str, set[str]] = {}
     wanted: list[tuple[str, str, str]] = []
     for name in sorted(each for each in files if each.endswith(".html")):
         found.pages += 1
-        html = (folder / name).read_text(encoding="utf-8")
+        html = (folder / name).read_text(encoding="utf-8", errors="replace")
+        if "\ufffd" in html:
+            found.note(name, "is not UTF-8")
         anchors[name] = _page(found, name, html, files, wanted)
         _counterparts(found, name, files)
     for page, target, fragment in wanted:

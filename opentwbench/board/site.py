@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
+from hashlib import file_digest, sha256
 from importlib import resources
 from pathlib import Path
 from typing import TypeAlias
 
+from opentwbench.board.audit import Audit, audit
 from opentwbench.board.charts import ChartError, Drawer
 from opentwbench.board.pages import FIRST, Site, without_figures
 from opentwbench.board.queries import read_items, read_mart
@@ -24,6 +26,9 @@ from opentwbench.evaluation.mart import MartError, open_mart
 
 RECORD = "board.json"
 """At the root of a site: what it was made from. A folder that has none is not replaced."""
+
+SUMS = "SHA256SUMS"
+"""Beside it: the sha256 of every other file, as `sha256sum --check` reads it."""
 
 STATIC = ("board.css", "board.js", "mark.svg")
 
@@ -48,6 +53,8 @@ class Written:
     """Of all files."""
     first_page_bytes: int
     """The leaderboard in 繁體中文 with stylesheet and script."""
+    sums: str
+    """sha256 of SHA256SUMS, which vouches for every other file."""
 
 
 Content: TypeAlias = bytes
@@ -56,14 +63,25 @@ Content: TypeAlias = bytes
 
 @dataclass
 class _Tally:
+    root: Path
     pages: int = 0
     bytes: int = 0
+    digests: dict[str, str] = field(default_factory=dict)
 
-    def write(self, path: Path, data: Content) -> int:
+    def write(self, name: str, data: Content) -> int:
+        """One file of the site, under its place in it."""
+        path = self.root / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(data)
         self.bytes += len(data)
+        self.digests[name] = sha256(data).hexdigest()
         return len(data)
+
+    def close(self) -> str:
+        """SHA256SUMS over what was written; its own sha256."""
+        lines = "".join(f"{digest}  {name}\n" for name, digest in sorted(self.digests.items())).encode()
+        self.write(SUMS, lines)
+        return sha256(lines).hexdigest()
 
 
 def build_site(
@@ -77,26 +95,28 @@ def build_site(
     check_replaceable(out)
     with open_mart(warehouse) as mart:
         site = Site(read_mart(mart), links or Links())
-        drawer, tally, items = Drawer(), _Tally(), 0
+        drawer, items = Drawer(), 0
         common = site.common()
         renderers = {lang: Renderer(lang, drawer, common) for lang in LANGUAGES}
         with replacing_folder(out) as aside:
-            first = _write_static(aside, tally)
+            tally = _Tally(aside)
+            first = _write_static(tally)
             for page in site.pages():
-                sizes = _write_page(aside, page, renderers, tally)
+                sizes = _write_page(page, renderers, tally)
                 if page.path == FIRST:
                     first += sizes["zh"]
                 progress(tally.pages)
             for page in site.item_pages(read_items(mart)):
-                _write_page(aside, page, renderers, tally)
+                _write_page(page, renderers, tally)
                 items += 1
                 progress(tally.pages)
-            written = Written(site.mart.digest, tally.pages, items, drawer.drawn, tally.bytes, first)
+            sums = tally.close()
+            written = Written(site.mart.digest, tally.pages, items, drawer.drawn, tally.bytes, first, sums)
             (aside / RECORD).write_bytes((json.dumps(asdict(written), indent=1, sort_keys=True) + "\n").encode())
     return written
 
 
-def _write_page(aside: Path, page: Page, renderers: dict[str, Renderer], tally: _Tally) -> dict[str, int]:
+def _write_page(page: Page, renderers: dict[str, Renderer], tally: _Tally) -> dict[str, int]:
     sizes = {}
     for lang, renderer in renderers.items():
         try:
@@ -105,27 +125,75 @@ def _write_page(aside: Path, page: Page, renderers: dict[str, Renderer], tally: 
             if "broken" not in page.context:
                 raise
             made = renderer.render(without_figures(page, [str(error)]))
-        sizes[lang] = tally.write(aside / lang / page.path, made)
+        sizes[lang] = tally.write(f"{lang}/{page.path}", made)
         tally.pages += 1
     return sizes
 
 
-def _write_static(aside: Path, tally: _Tally) -> int:
+def _write_static(tally: _Tally) -> int:
     """The stylesheet, the script, the mark and the page at the root; bytes of what a first page loads."""
     folder = resources.files("opentwbench.board") / "static"
-    loaded = sum(tally.write(aside / "static" / name, (folder / name).read_bytes()) for name in STATIC)
+    loaded = sum(tally.write(f"static/{name}", (folder / name).read_bytes()) for name in STATIC)
     root = environment().get_template("root.html.j2").render(languages=LANGUAGES, names=NAMES)
-    tally.write(aside / FIRST, root.encode())
+    tally.write(FIRST, root.encode())
     tally.pages += 1
     return loaded
 
 
 def check_replaceable(out: Path) -> None:
-    """Raises SiteError unless `out` is absent, empty, or a site that was written before."""
+    """Raises SiteError unless `out` is absent, empty, or a site that was written before and nothing beside it.
+
+    Replacing takes the whole folder away: a CNAME or a .git that somebody put there must not go with it.
+    """
     if out.is_symlink() or (out.exists() and not out.is_dir()):
         raise SiteError(f"{excerpt(str(out), 200)} is no folder")
     if out.is_dir() and any(out.iterdir()) and read_record(out) is None:
         raise SiteError(f"{excerpt(str(out), 200)} holds something else than a site: name another folder")
+    if out.is_dir() and (strange := sorted(_files(out) - _listed(out).keys() - {RECORD, SUMS})):
+        words = f"{excerpt(str(out), 200)} holds {excerpt(strange[0])}, which no site wrote and which would be lost"
+        raise SiteError(f"{words}: move it away, or name another folder")
+
+
+def changed_files(out: Path) -> list[str]:
+    """Every file of a site that is not as it was written, with why: changed, missing, added; SHA256SUMS itself."""
+    record, listed, there = read_record(out), _listed(out), _files(out)
+    if record is None or SUMS not in there or _digest(out / SUMS) != record.sums:
+        return [f"{SUMS}: is not the one that the site was written with"]
+    changed = [f"{name}: is not there" for name in sorted(listed.keys() - there)]
+    changed += [f"{name}: was not written with the site" for name in sorted(there - listed.keys() - {RECORD, SUMS})]
+    for name in sorted(listed.keys() & there):
+        if _digest(out / name) != listed[name]:
+            changed.append(f"{name}: is not as it was written")
+    return changed
+
+
+def whole(out: Path) -> Audit:
+    """The audit of a written site: its pages read again, and every byte compared with what was written."""
+    found = audit(out)
+    for problem in changed_files(out):
+        name, _, reason = problem.partition(": ")
+        found.note(name, reason)
+    return found
+
+
+def _files(out: Path) -> set[str]:
+    return {path.relative_to(out).as_posix() for path in out.rglob("*") if path.is_symlink() or not path.is_dir()}
+
+
+def _listed(out: Path) -> dict[str, str]:
+    """Name -> sha256 of SHA256SUMS; empty where there is none or it cannot be read."""
+    try:
+        lines = (out / SUMS).read_text(encoding="utf-8").splitlines()
+    except (OSError, ValueError):
+        return {}
+    return {name: digest for digest, _, name in (line.partition("  ") for line in lines)}
+
+
+def _digest(path: Path) -> str:
+    if path.is_symlink():
+        return "a link"
+    with path.open("rb") as file:
+        return file_digest(file, "sha256").hexdigest()
 
 
 def read_record(out: Path) -> Written | None:
@@ -137,4 +205,14 @@ def read_record(out: Path) -> Written | None:
         return None
 
 
-__all__ = ["Links", "MartError", "SiteError", "Written", "build_site", "check_replaceable", "read_record"]
+__all__ = [
+    "Links",
+    "MartError",
+    "SiteError",
+    "Written",
+    "build_site",
+    "changed_files",
+    "check_replaceable",
+    "read_record",
+    "whole",
+]

@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 from assets.board import board_site
 from checks.board import site_is_current, site_is_whole
-from opentwbench.board.site import RECORD
+from opentwbench.board.site import RECORD, SUMS
 from opentwbench.evaluation.mart import DATABASE
 from orchestration.board_command import app
 from orchestration.leaderboard_definitions import build_defs
@@ -106,11 +106,40 @@ def test_the_checks_see_planted_damage(mart: Mart, tmp_path: Path) -> None:
         assert not found.passed, what
         assert "zh/index.html" in str(found.metadata["first_problems"].value)
     page.write_text(whole, encoding="utf-8")
+    assert checked(site_is_whole, mart.store, out).passed
     (out / "en" / "cite.html").unlink()
     assert not checked(site_is_whole, mart.store, out).passed
     record = json.loads((out / RECORD).read_text())
     (out / RECORD).write_text(json.dumps({**record, "mart": "of another day"}))
     assert not checked(site_is_current, mart.store, out).passed
+
+
+def test_bytes_that_no_build_wrote_are_seen_and_never_swept_away(mart: Mart, tmp_path: Path) -> None:
+    out = tmp_path / "site"
+    assert materialized(mart.store, out).success
+    kept = {name: (out / name).read_bytes() for name in ("en/index.html", "static/board.js", SUMS)}
+    figure = next(part for part in kept["en/index.html"].split(b">") if part[:1].isdigit() and b"." in part[:5])
+    planted = {
+        "cut short": ("en/index.html", kept["en/index.html"][:15_000]),
+        "another figure": ("en/index.html", kept["en/index.html"].replace(figure, b"99.9" + figure[4:], 1)),
+        "no UTF-8": ("en/index.html", kept["en/index.html"] + b"\xff"),
+        "an empty script": ("static/board.js", b""),
+        "a script that fetches": ("static/board.js", kept["static/board.js"] + b"fetch('https://example.org')"),
+        "sums of its own": (SUMS, kept[SUMS].replace(b"0", b"1", 1)),
+    }
+    for what, (name, data) in planted.items():
+        (out / name).write_bytes(data)
+        found = checked(site_is_whole, mart.store, out)
+        assert not found.passed, what
+        assert name in str(found.metadata["first_problems"].value), what
+        (out / name).write_bytes(kept[name])
+    assert checked(site_is_whole, mart.store, out).passed
+    (out / "CNAME").write_text("board.example.org")
+    assert not checked(site_is_whole, mart.store, out).passed
+    assert "holds CNAME, which no site wrote" in failure(materialized(mart.store, out))
+    assert (out / "CNAME").read_text() == "board.example.org"
+    (out / "CNAME").unlink()
+    assert materialized(mart.store, out).success
 
 
 def test_without_a_mart_the_failure_says_what_to_do(tmp_path: Path) -> None:

@@ -26,7 +26,7 @@ def test_pruning_keeps_the_order_and_stretches_differences() -> None:
     found = study(inputs(*RUNS))
     table = cells(found, 0, "model", "rank", "accuracy", "pruned", "points")
     # 7 of 9 -> 2 of 4; 6 of 9 -> 1 of 4.
-    assert table == [("alpha", 1, 77.78, 50.0, -27.78), ("beta", 2, 66.67, 25.0, -41.67)]
+    assert table == [("alpha", 1, 77.7778, 50.0, -27.78), ("beta", 2, 66.6667, 25.0, -41.67)]
     assert (table[0][3] - table[1][3]) == pytest.approx((7 - 6) / 9 * 100 * 9 / 4)  # type: ignore[operator]
 
 

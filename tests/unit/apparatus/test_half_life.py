@@ -58,7 +58,7 @@ def test_the_half_life_by_hand() -> None:
     assert found.n == 7
     assert cells(found, 0, "period", "models", "inside", "above", "below") == [
         ("2025 H1", 2, 50.0, 0.0, 50.0),
-        ("2025 H2", 3, 66.67, 33.33, 0.0),
+        ("2025 H2", 3, 66.6667, 33.3333, 0.0),
         ("2026 H1", 2, 50.0, 50.0, 0.0),
     ]
     assert "half-life reached in 2026 H1" in found.finding.en
@@ -94,7 +94,7 @@ def test_the_band_cut_by_two_pools() -> None:
     pair, before, still = survival(older, newer)
     assert (pair.n, pair.only_first, pair.only_second, before, still) == (10, 3, 0, 7, 4)
     found = study(inputs(*RUNS, cards=CARDS))
-    assert cells(found, 1, "before", "still", "survival", "only_first", "exact_p") == [(7, 4, 57.14, 3, 0.25)]
+    assert cells(found, 1, "before", "still", "survival", "only_first", "exact_p") == [(7, 4, 57.1429, 3, 0.25)]
     assert cuts(dated[:3]) is None
 
 

@@ -68,7 +68,7 @@ def test_the_study() -> None:
     found = study(inputs(verdicts=[*PANEL, *PLANTED]))
     assert found.n == 30
     assert cells(found, 0, "judge", "approved", "rate") == [("a", 8, 80.0), ("b", 8, 80.0), ("c", 9, 90.0)]
-    assert cells(found, 2, "judge", "alone", "share") == [("a", 1, 14.29), ("b", 1, 14.29), ("c", 1, 14.29)]
+    assert cells(found, 2, "judge", "alone", "share") == [("a", 1, 14.2857), ("b", 1, 14.2857), ("c", 1, 14.2857)]
     # phi of a, b: (.7 - .64) / .16 = .375; of c with either: (.7 - .72) / .12 = -.1667. 9 / (3 + 2 * .19618) = 2.653.
     assert cells(found, 3, "judges", "drafts", "constant", "effective") == [(3, 10, 0, pytest.approx(2.653, abs=5e-4))]
     assert cells(found, 4, "judge", "planted", "found", "rate") == [

@@ -33,6 +33,19 @@ def test_the_published_floor() -> None:
     assert floor.points == pytest.approx(0.1254, abs=1e-3)
 
 
+@pytest.mark.parametrize("e", [0.001, 0.05, 0.2, 0.4])
+def test_the_floor_is_twice_the_share_of_wrong_keys(e: float) -> None:
+    """So many groups that the bound is the share itself: 2e(1 - e) of them disagree, and keys move at most 2e."""
+    groups = 10**9
+    floor = Floor(groups, round(groups * 2 * e * (1 - e)))
+    assert floor.points == pytest.approx(200 * e, rel=2e-2)
+    assert floor.points >= 200 * e
+
+
+def test_reprints_that_agree_no_better_than_chance_bound_nothing() -> None:
+    assert Floor(10, 9).points == 100.0
+
+
 def test_the_floor_is_that_of_independent_groups() -> None:
     every, own = floors(KEYS)
     assert (every.groups, every.flagged, own.groups, own.flagged) == (1_100, 4, 700, 1)
@@ -54,9 +67,9 @@ def test_pairs_below_a_floor() -> None:
 def test_the_study() -> None:
     found = study(inputs(*RUNS, key_figures=KEYS))
     assert found.n == 700
-    # 1 of 700: upper Wilson bound 0.805 points, below every difference here.
+    # 1 of 700: upper Wilson bound 0.805 %, so a floor of 0.808 points, below every difference here.
     assert cells(found, 1, "better", "floor", "significant") == [("alpha", "above", "no"), ("beta", "above", "yes")]
-    assert "1 of 700" in found.finding.en and "0.80 points" in found.finding.en
+    assert "1 of 700" in found.finding.en and "0.81 points" in found.finding.en
     poor = [key_row("one", 20, 18, 20, 18)]
     assert [row[0] for row in cells(study(inputs(*RUNS, key_figures=poor)), 1, "floor")] == ["below", "above"]
 
