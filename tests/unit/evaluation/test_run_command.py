@@ -47,7 +47,9 @@ def test_runs_are_listed_with_what_they_used(endpoint: ModelEndpoint, place: Pat
     (found,) = json.loads(run(place, "list", "--json").stdout)
     assert (found["run_id"], found["questions"], found["answered"], found["errors"]) == (name, N, N - 1, 1)
     assert found["tokens"] > 100
-    assert "11/12" in run(place, "list").stdout
+    listed = run(place, "list").stdout.splitlines()
+    assert listed[0] == name, "an id stands alone, so that it can be copied at any width"
+    assert "11 of 12 answered" in listed[1]
     costs = json.loads(run(place, "costs", name, "--prompt-price", "1", "--completion-price", "10", "--json").stdout)
     money = (costs["prompt_tokens"] + 10 * costs["completion_tokens"]) / 1e6
     assert costs["money"] == pytest.approx(money)
