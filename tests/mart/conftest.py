@@ -118,7 +118,7 @@ def odd_runs(tables: Tables) -> None:
     tables.run("old", "maker/model-001", outcomes(many, 0), started="2026-01-01T00:00:00+00:00")
     tables.run("part", "maker/model-002", outcomes(600, 0), started="2026-11-20T00:00:00+00:00", n_items=many)
     # A trial over a few items, complete in itself and later than the whole run of its model.
-    tables.run("trial", "maker/model-003", outcomes(20, 0), started="2026-11-21T00:00:00+00:00")
+    tables.run("trial", "maker/model-002", outcomes(20, 0), started="2026-11-21T00:00:00+00:00")
     failed = np.array(["correct"] * 900 + ["error"] * 300)
     tables.run("failed", "maker/broken", failed, n_items=many)
     tables.run(
