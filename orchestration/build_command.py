@@ -107,7 +107,7 @@ def exam(
 
 def exit_status(report: BuildReport) -> int:
     """The status that says how a finished build went."""
-    from resources.exam_products import UNFINISHED
+    from resources.gated_set import UNFINISHED
 
     if report.errors:
         return FAULT

@@ -174,7 +174,7 @@ def _bars() -> Iterator[Progress]:
 
 def exit_status(report: FormosaReport) -> int:
     """The status that says how a finished build went."""
-    from resources.exam_products import PUBLISHED, UNFINISHED
+    from resources.gated_set import PUBLISHED, UNFINISHED
 
     if report.stopped:
         return _OF_KIND.get(report.kind, FAULT)

@@ -28,7 +28,7 @@ from orchestration.formosa_demo import show_formosa
 from orchestration.mart_record import record_mart
 from orchestration.sample_runs import write_sample_runs
 from resources.apparatus import Apparatus
-from resources.exam_products import PUBLISHED
+from resources.gated_set import PUBLISHED
 from resources.store import Store
 from resources.warehouse import warehouse_of
 from resources.warehouse_tables import Places, grade_run, ungraded_runs, write_tables

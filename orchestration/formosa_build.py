@@ -15,10 +15,10 @@ from opentwbench.evaluation.protocols import Protocol, find
 from resources import formosa_drafts as drafting
 from resources import formosa_grounds as grounds
 from resources import formosa_products as products
-from resources.exam_products import PUBLISHED, UNFINISHED, WITHHELD
 from resources.formosa_asking import Asker
 from resources.formosa_places import EDITION_RECORD, ITEMS_RECORD, SCREENS, STUDY, WINDOWS, Track
 from resources.formosa_plan import FormosaPlan
+from resources.gated_set import PUBLISHED, UNFINISHED, WITHHELD
 
 if TYPE_CHECKING:
     import dagster as dg

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any
 
 from opentwbench.dataset.contract import ItemRow
 from opentwbench.dataset.files import JSONL_NAME, read_jsonl, rows_from_jsonl
-from opentwbench.dataset.manifest import MANIFEST_NAME, Written, read_manifest, write_dataset
+from opentwbench.dataset.manifest import Written, read_manifest, write_dataset
 from opentwbench.dataset.model import DatasetError, Withdrawal
-from opentwbench.dataset.publication import Verdict, folder_hashes
+from opentwbench.dataset.publication import Verdict, folder_hashes, is_published
 from opentwbench.dataset.validators import BLOCKING_CHECKS, CompareRows, RowComparison
 from opentwbench.exam.accounting import Accounting, over_all
 from opentwbench.exam.digests import code_digest, digest, merge, parser_digest
@@ -43,15 +43,13 @@ from opentwbench.exam.row_records import compare_rows
 from opentwbench.exam.sitting import RowRecord, from_line, needed_urls, row_of_line, to_line
 from opentwbench.exam.subjects import REGISTRY, Subject
 from resources import index_versions
+from resources.gated_set import NO_SOURCE, PUBLISHED, UNFINISHED, WITHHELD, stored_verdicts
 from resources.index_versions import IndexVersion
 from resources.settled_items import write_item_lines, write_item_record
 from resources.store import Store, StoreError
 
 if TYPE_CHECKING:
     from opentwbench.exam.retrieval import Retriever
-
-PUBLISHED, WITHHELD, NO_SOURCE, UNFINISHED = "published", "withheld", "no source", "unfinished"
-"""What can be said of a subject: its bytes are out; a check stands against them; it has no paper; work remains."""
 
 
 # -- the index --------------------------------------------------------------------------------------------------------
@@ -389,8 +387,7 @@ def comparison(store: Store, slug: str) -> CompareRows:
 
 def verdicts(store: Store, slug: str) -> list[Verdict]:
     """The stored verdicts of a subject's blocking checks, those that are there, in the order of the checks."""
-    found = (store.read_json_or_none(store.verdict(slug, check)) for check in BLOCKING_CHECKS)
-    return [Verdict.from_json(record) for record in found if record is not None]
+    return stored_verdicts(store, slug, BLOCKING_CHECKS)
 
 
 def subject_state(store: Store, public: Store, slug: str, withdrawals: Mapping[str, Withdrawal]) -> SubjectState:
@@ -419,19 +416,9 @@ def subject_state(store: Store, public: Store, slug: str, withdrawals: Mapping[s
         return SubjectState(slug, NO_SOURCE, items, version, against)
     if against:
         return SubjectState(slug, WITHHELD, items, version, against, warned)
-    state = PUBLISHED if _is_published(public, slug, hashes) else UNFINISHED
+    with public.folder(public.publication(slug)) as out:
+        state = PUBLISHED if is_published(out, hashes) else UNFINISHED
     return SubjectState(slug, state, items, version, (), warned)
-
-
-def _is_published(public: Store, slug: str, judged: Mapping[str, str]) -> bool:
-    """Whether the published folder holds exactly these bytes, with the manifest made from theirs."""
-    try:
-        with public.folder(public.publication(slug)) as folder:
-            found, manifest = folder_hashes(folder), read_manifest(folder)
-    except DatasetError:
-        return False
-    same = all(found[name] == expected for name, expected in judged.items() if name != MANIFEST_NAME)
-    return same and manifest.get("judged_manifest_sha256") == judged[MANIFEST_NAME]
 
 
 def _hash_of(store: Store, path: str) -> str:

@@ -6,16 +6,15 @@ What belongs here: reading inputs, calling the library, writing products with th
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from opentwbench.dataset.files import read_jsonl
-from opentwbench.dataset.manifest import MANIFEST_NAME, json_bytes, read_manifest, sha256
-from opentwbench.dataset.model import DatasetError, Withdrawal
-from opentwbench.dataset.publication import Published, Verdict, folder_hashes, publish
+from opentwbench.dataset.manifest import json_bytes, sha256
+from opentwbench.dataset.model import Withdrawal
+from opentwbench.dataset.publication import Published, Verdict, folder_hashes
 from opentwbench.dataset.validators import CheckOutcome
 from opentwbench.evaluation.protocols import REGISTRY, Protocol
 from opentwbench.exam.exclusion_lists import read_id_list
@@ -38,7 +37,6 @@ from opentwbench.formosa.model import FormosaItem
 from opentwbench.formosa.orthography import slips
 from opentwbench.formosa.output import FOLDER_NAMES, SLUG, Release, full_version, sidecar_bytes, write_release
 from opentwbench.formosa.pool import member_of_run, member_of_submission, pool_run, roles
-from resources.exam_products import PUBLISHED, UNFINISHED, WITHHELD
 from resources.formosa_asking import unasked
 from resources.formosa_drafts import lexicon_of, started
 from resources.formosa_grounds import account_of, studies
@@ -55,6 +53,7 @@ from resources.formosa_places import (
     Track,
     inputs_of,
 )
+from resources.gated_set import DatasetState, GatedSet
 from resources.store import Store
 
 # -- difficulty -------------------------------------------------------------------------------------------------------
@@ -198,69 +197,25 @@ def make_dataset(track: Track) -> str:
 # -- verdicts and publication -----------------------------------------------------------------------------------------
 
 
+GATED = GatedSet(SLUG, DATASET, DATASET_RECORD, PUBLICATION, tuple(CHECKS), FOLDER_NAMES)
+
+
 def judge_dataset(track: Track, check: str) -> CheckOutcome:
     """Run one blocking check and keep its verdict on just the bytes that it read."""
-    # An older verdict must not outlive a check that breaks off.
-    track.store.remove(track.store.verdict(SLUG, check))
-    words = lexicon_of(track)
-    look = None if words is None else partial(slips, lexicon=words)
-    try:
-        outcome, verdict = judge(check, track.path(DATASET), look, code_version())
-    except DatasetError as error:
-        return CheckOutcome(check, False, "error", {}, str(error))
-    track.store.write_json(track.store.verdict(SLUG, check), verdict.to_json())
-    return outcome
 
+    def look(folder: Path) -> tuple[CheckOutcome, Verdict]:
+        words = lexicon_of(track)
+        screen = None if words is None else partial(slips, lexicon=words)
+        return judge(check, folder, screen, code_version())
 
-def verdicts(track: Track) -> list[Verdict]:
-    """The stored verdicts of the blocking checks, those that are there, in the order of the checks."""
-    found = (track.store.read_json_or_none(track.store.verdict(SLUG, check)) for check in CHECKS)
-    return [Verdict.from_json(record) for record in found if record is not None]
+    return GATED.judge(track.store, check, look)
 
 
 def publish_dataset(track: Track, public: Store) -> Published:
-    """Publish exactly the bytes that every blocking check passed; raises PublicationRefused naming what is against it.
-
-    It is the gate of the exam track, with this track's checks and files.
-    """
-    with track.store.folder(DATASET) as folder, public.folder(PUBLICATION, write=True) as out:
-        return publish(folder, verdicts(track), out, required=tuple(CHECKS), holds=FOLDER_NAMES)
-
-
-@dataclass(frozen=True, slots=True)
-class DatasetState:
-    """Where the data set stands. `against` says what withholds it, one entry a check that did not pass."""
-
-    state: str
-    items: int = 0
-    version: str = ""
-    against: tuple[str, ...] = ()
+    """Publish exactly the bytes that every blocking check passed; raises PublicationRefused naming what is against."""
+    return GATED.publish(track.store, public)
 
 
 def dataset_state(track: Track, public: Store) -> DatasetState:
-    """Decided from the bytes themselves: nothing is believed because it was once recorded."""
-    record = track.record(DATASET_RECORD)
-    if not record or record["inputs"] != dataset_inputs(track):
-        return DatasetState(UNFINISHED)
-    try:
-        hashes = folder_hashes(track.path(DATASET), FOLDER_NAMES)
-        manifest = read_manifest(track.path(DATASET))
-    except DatasetError:
-        return DatasetState(UNFINISHED)
-    given = {verdict.check: verdict for verdict in verdicts(track)}
-    if record["files"] != hashes or any(c not in given or given[c].files != hashes for c in CHECKS):
-        return DatasetState(UNFINISHED)
-    items, version = int(manifest["counts"]["items"]), str(manifest["version"])
-    if against := tuple(f"{v.check}: {v.detail}" for v in given.values() if not v.passed):
-        return DatasetState(WITHHELD, items, version, against)
-    return DatasetState(PUBLISHED if _is_published(public, hashes) else UNFINISHED, items, version)
-
-
-def _is_published(public: Store, judged: Mapping[str, str]) -> bool:
-    try:
-        with public.folder(PUBLICATION) as folder:
-            found, manifest = folder_hashes(folder, FOLDER_NAMES), read_manifest(folder)
-    except DatasetError:
-        return False
-    same = all(found[name] == expected for name, expected in judged.items() if name != MANIFEST_NAME)
-    return same and manifest.get("judged_manifest_sha256") == judged[MANIFEST_NAME]
+    """Where the data set stands, decided from the bytes themselves."""
+    return GATED.standing(track.store, public, dataset_inputs(track))

@@ -13,15 +13,13 @@ the gate (`dataset.publication`). A record is written after its products, so a k
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
 
-from opentwbench.dataset.manifest import MANIFEST_NAME, read_manifest, read_withdrawals
+from opentwbench.dataset.manifest import read_withdrawals
 from opentwbench.dataset.model import DatasetError, Withdrawal
-from opentwbench.dataset.publication import Published, Verdict, folder_hashes, publish
+from opentwbench.dataset.publication import Published, folder_hashes
 from opentwbench.dataset.validators import CheckOutcome
 from opentwbench.exam.digests import digest
 from opentwbench.formosa.corpus import CATEGORY
@@ -33,8 +31,8 @@ from opentwbench.rag.tw_rag.contexts import of_category as contexts_of_category
 from opentwbench.rag.tw_rag.dataset_checks import CHECKS, judge
 from opentwbench.rag.tw_rag.model import Account, account
 from opentwbench.rag.tw_rag.output import FOLDER_NAMES, SLUG, Release, category_bytes, read_category, write_release
-from resources.exam_products import PUBLISHED, UNFINISHED, WITHHELD
 from resources.formosa_places import WINDOWS, of_category
+from resources.gated_set import UNFINISHED, DatasetState, GatedSet
 from resources.store import Store, StoreError
 
 DATASET, DATASET_RECORD, WITHDRAWN = "tw_rag/dataset", "tw_rag/dataset.json", "tw_rag/withdrawn.jsonl"
@@ -146,68 +144,24 @@ def _withdrawals(store: Store) -> tuple[Withdrawal, ...]:
         return read_withdrawals(folder / Path(WITHDRAWN).name)
 
 
-def judge_dataset(store: Store, name: str) -> CheckOutcome:
-    """Run one blocking check and keep its verdict; an older verdict never outlives a check that breaks off."""
-    store.remove(store.verdict(SLUG, name))
-    try:
-        with store.folder(DATASET) as folder:
-            outcome, verdict = judge(name, folder, code_version())
-    except DatasetError as error:
-        return CheckOutcome(name, False, "error", {}, str(error))
-    store.write_json(store.verdict(SLUG, name), verdict.to_json())
-    return outcome
+GATED = GatedSet(SLUG, DATASET, DATASET_RECORD, PUBLICATION, tuple(CHECKS), FOLDER_NAMES)
 
 
-def verdicts(store: Store) -> list[Verdict]:
-    """The stored verdicts of the blocking checks, those that are there, in the order of the checks."""
-    found = (store.read_json_or_none(store.verdict(SLUG, check)) for check in CHECKS)
-    return [Verdict.from_json(record) for record in found if record is not None]
+def judge_dataset(store: Store, check: str) -> CheckOutcome:
+    """Run one blocking check and keep its verdict on just the bytes that it read."""
+    return GATED.judge(store, check, lambda folder: judge(check, folder, code_version()))
 
 
 def publish_dataset(store: Store, public: Store) -> Published:
     """Publish exactly the bytes that every blocking check passed; raises PublicationRefused naming what is against."""
-    with store.folder(DATASET) as folder, public.folder(PUBLICATION, write=True) as out:
-        return publish(folder, verdicts(store), out, tuple(CHECKS), FOLDER_NAMES)
-
-
-@dataclass(frozen=True, slots=True)
-class DatasetState:
-    """Where the data set stands. `against` says what withholds it, one entry a check that did not pass."""
-
-    state: str
-    items: int = 0
-    version: str = ""
-    against: tuple[str, ...] = ()
+    return GATED.publish(store, public)
 
 
 def dataset_state(store: Store, public: Store) -> DatasetState:
-    """Decided from the bytes themselves: nothing is believed because it was once recorded."""
-    record: Mapping[str, Any] = store.read_json_or_none(DATASET_RECORD) or {}
-    names = categories(store)
-    if record.get("inputs") != dataset_inputs(store) or not all(contexts_are_current(store, name) for name in names):
+    """Where the data set stands, decided from the bytes themselves; unfinished while any contexts are stale."""
+    if not all(contexts_are_current(store, name) for name in categories(store)):
         return DatasetState(UNFINISHED)
-    try:
-        with store.folder(DATASET) as folder:
-            hashes, manifest = folder_hashes(folder, FOLDER_NAMES), read_manifest(folder)
-    except DatasetError:
-        return DatasetState(UNFINISHED)
-    given = {verdict.check: verdict for verdict in verdicts(store)}
-    if record["files"] != hashes or any(c not in given or given[c].files != hashes for c in CHECKS):
-        return DatasetState(UNFINISHED)
-    items, version = int(manifest["counts"]["items"]), str(manifest["version"])
-    if against := tuple(f"{v.check}: {v.detail}" for v in given.values() if not v.passed):
-        return DatasetState(WITHHELD, items, version, against)
-    return DatasetState(PUBLISHED if _is_published(public, hashes) else UNFINISHED, items, version)
-
-
-def _is_published(public: Store, judged: Mapping[str, str]) -> bool:
-    try:
-        with public.folder(PUBLICATION) as folder:
-            found, manifest = folder_hashes(folder, FOLDER_NAMES), read_manifest(folder)
-    except DatasetError:
-        return False
-    same = all(found[name] == expected for name, expected in judged.items() if name != MANIFEST_NAME)
-    return same and manifest.get("judged_manifest_sha256") == judged[MANIFEST_NAME]
+    return GATED.standing(store, public, dataset_inputs(store))
 
 
 def build(store: Store, public: Store, wanted: Iterable[str] | None = None) -> DatasetState:
@@ -225,6 +179,6 @@ def build(store: Store, public: Store, wanted: Iterable[str] | None = None) -> D
     make_dataset(store)
     for check in CHECKS:
         judge_dataset(store, check)
-    if all(verdict.passed for verdict in verdicts(store)):
+    if all(verdict.passed for verdict in GATED.verdicts(store)):
         publish_dataset(store, public)
     return dataset_state(store, public)

@@ -8,7 +8,7 @@ Source: the design, section 4 ("Publication").
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -144,10 +144,24 @@ def judge(
 
     Raises FilesChangedError when the folder changed meanwhile, DatasetError when it is not a whole data-set folder.
     """
+    return judge_by(lambda: run_check(check, folder, fingerprint, compare), check, folder, code_version)
+
+
+def judge_by(
+    look: Callable[[], CheckOutcome],
+    check: str,
+    folder: Path,
+    code_version: str,
+    holds: Collection[str] = FOLDER_NAMES,
+) -> tuple[CheckOutcome, Verdict]:
+    """What `look` says of a folder that holds just these files, and its verdict on the bytes that it read.
+
+    Raises FilesChangedError when the folder changed meanwhile, DatasetError when it is not whole.
+    """
     recover(folder)
-    before = folder_hashes(folder)
-    outcome = run_check(check, folder, fingerprint, compare)
-    if folder_hashes(folder) != before:
+    before = folder_hashes(folder, holds)
+    outcome = look()
+    if folder_hashes(folder, holds) != before:
         raise FilesChangedError(f"{folder.name} changed while {check} read it")
     return outcome, verdict_of(outcome, before, code_version)
 
@@ -193,6 +207,16 @@ def publish(
     changed = place.put(public)
     sums = {name: sha256(data) for name, data in public.items()}
     return Published(str(manifest.get("slug", folder.name)), manifest["version"], sums, changed)
+
+
+def is_published(folder: Path, judged: Mapping[str, str], holds: Collection[str] = FOLDER_NAMES) -> bool:
+    """Whether a published folder holds exactly the judged bytes, with the manifest made from theirs."""
+    try:
+        found, manifest = folder_hashes(folder, holds), read_manifest(folder)
+    except DatasetError:
+        return False
+    same = all(found[name] == expected for name, expected in judged.items() if name != MANIFEST_NAME)
+    return same and manifest.get("judged_manifest_sha256") == judged[MANIFEST_NAME]
 
 
 def _refuse_unlisted(manifest: Mapping[str, Any], hashes: Mapping[str, str]) -> None:

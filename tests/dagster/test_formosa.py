@@ -29,9 +29,9 @@ from orchestration import build_command
 from orchestration.build import QUIET, Build
 from orchestration.configuration import Configuration
 from orchestration.formosa_endpoint import ARTICLES, scripted_endpoint, scripted_settings
-from resources.exam_products import PUBLISHED, WITHHELD
 from resources.formosa_places import DATASET, HISTORY, ITEMS, PUBLICATION
 from resources.formosa_plan import PlanError
+from resources.gated_set import PUBLISHED, WITHHELD
 from resources.store import Store
 from samples.model_endpoint import ModelEndpoint
 

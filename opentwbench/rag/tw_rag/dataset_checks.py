@@ -16,12 +16,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from opentwbench.dataset.atomic import recover
 from opentwbench.dataset.contract import CONTROL, ITEM_ID, MAX_TEXT, OPTION_COLUMNS, PRIVATE_USE, WIDE_SPACE, excerpt
 from opentwbench.dataset.files import CSV_NAME, JSONL_NAME, differences, parse_json, read_bytes, read_csv, read_jsonl
 from opentwbench.dataset.manifest import CARD_NAME, STATS_NAME
 from opentwbench.dataset.model import DatasetError
-from opentwbench.dataset.publication import FilesChangedError, Verdict, folder_hashes, verdict_of
+from opentwbench.dataset.publication import Verdict, judge_by
 from opentwbench.dataset.validators import MAX_OFFENDERS, CheckOutcome, pandas_cells
 from opentwbench.exam.fingerprint import item_id
 from opentwbench.formosa.folding import stands_in
@@ -359,9 +358,4 @@ def run_check(name: str, folder: Path) -> CheckOutcome:
 
 def judge(name: str, folder: Path, code_version: str) -> tuple[CheckOutcome, Verdict]:
     """Run one check and record its verdict on the bytes that it read; raises as `dataset.publication.judge`."""
-    recover(folder)
-    before = folder_hashes(folder, FOLDER_NAMES)
-    outcome = run_check(name, folder)
-    if folder_hashes(folder, FOLDER_NAMES) != before:
-        raise FilesChangedError(f"{folder.name} changed while {name} read it")
-    return outcome, verdict_of(outcome, before, code_version)
+    return judge_by(lambda: run_check(name, folder), name, folder, code_version, FOLDER_NAMES)
