@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, field
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from opentwbench.exam.items import NO_SUBJECT
 from opentwbench.exam.subjects import REGISTRY
+from orchestration.in_process import InProcess
 from resources import exam_products as products
 from resources.progress import Progress
 from resources.store import Store
@@ -86,26 +86,19 @@ class BuildReport:
         }
 
 
-QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
-"""The command line prints what a person needs; the events of a run are for the UI."""
-
-
 class UnknownSelectionError(ValueError):
     """A year or subject was asked for that the index or the registry does not have."""
 
 
-class Build:
-    """One build. `instance` (or what makes it, called when there is something to run) keeps the runs; without one they
-    are forgotten when the build ends.
-    """
+class Build(InProcess):
+    """One build."""
 
     def __init__(
         self,
         configuration: Configuration,
         instance: dg.DagsterInstance | Callable[[], dg.DagsterInstance] | None = None,
     ) -> None:
-        self._configuration = configuration
-        self._given = instance
+        super().__init__(configuration, instance)
         self._store: Store = configuration.open_store()
         self._public = configuration.open_target(self._store)
         self._paths = configuration.list_paths
@@ -113,18 +106,6 @@ class Build:
         self._withdrawals = self._paths.withdrawals()
         self._progress: Progress = configuration.progress
         self.report = BuildReport()
-
-    # Dagster is loaded when there is something to run: a build that finds nothing to do costs a third of its import.
-    @cached_property
-    def _instance(self) -> dg.DagsterInstance:
-        import dagster as dg
-
-        given = self._given() if callable(self._given) else self._given
-        return given or dg.DagsterInstance.ephemeral()
-
-    @cached_property
-    def _resources(self) -> dict[str, object]:
-        return self._configuration.resources()
 
     def run(self, years: Sequence[int] = (), subjects: Sequence[str] = (), *, recheck: bool = False) -> BuildReport:
         """Bring the asked years and subjects (default: all) up to date and say what was done.
@@ -241,18 +222,8 @@ class Build:
         partition_range: tuple[str, str] | None = None,
         raise_on_error: bool = True,
     ) -> None:
-        import dagster as dg
-
-        from orchestration.jobs import range_tags
-
-        result = dg.materialize(
-            definitions,
-            instance=self._instance,
-            resources=self._resources,
-            partition_key=partition,
-            tags=range_tags(*partition_range) if partition_range else {},
-            raise_on_error=raise_on_error,
-            run_config=QUIET,
+        result = self._run(
+            definitions, partition=partition, partition_range=partition_range, raise_on_error=raise_on_error
         )
         for name, count in retrieval_of(result).items():
             setattr(self.report, name, getattr(self.report, name) + count)

@@ -136,6 +136,7 @@ def _run(
     from opentwbench.exam.polite import RetrievalStopped
     from orchestration.build import Build, UnknownSelectionError
     from orchestration.configuration import Configuration
+    from orchestration.in_process import recorded_instance
     from resources.store import StoreError, StoreUnusableError
 
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
@@ -162,15 +163,6 @@ def _run(
         _stop(USAGE, str(error))
     except StoreError as error:
         _stop(FAULT, str(error))
-
-
-def recorded_instance() -> Any:
-    """Where runs are recorded: DAGSTER_HOME when it is set, so that the UI shows them; else nowhere."""
-    if not os.environ.get("DAGSTER_HOME"):
-        return None
-    import dagster as dg
-
-    return dg.DagsterInstance.get()
 
 
 def _stop(status: int, message: str) -> NoReturn:

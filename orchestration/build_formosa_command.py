@@ -142,10 +142,10 @@ def _resolved(path: str) -> str:
 
 
 def _run(store: str, settings: dict[str, Any], ask: dict[str, Any], *, scripted: bool) -> FormosaReport:
-    from orchestration.build_command import recorded_instance
     from orchestration.configuration import Configuration
     from orchestration.formosa_build import FormosaBuild
     from orchestration.formosa_endpoint import scripted_endpoint
+    from orchestration.in_process import recorded_instance
 
     with _bars() as progress:
 

@@ -22,9 +22,10 @@ from opentwbench.board.rendering import Links
 from opentwbench.board.site import FIRST, build_site
 from opentwbench.evaluation.mart import DATABASE, open_mart
 from orchestration.build import Build
-from orchestration.build_command import exit_status, recorded_instance, show
+from orchestration.build_command import exit_status, show
 from orchestration.definitions import Configuration
 from orchestration.formosa_demo import show_formosa
+from orchestration.in_process import recorded_instance
 from orchestration.mart_record import record_mart
 from orchestration.sample_runs import write_sample_runs
 from resources.apparatus import Apparatus

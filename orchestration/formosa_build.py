@@ -12,13 +12,14 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from opentwbench.evaluation.protocols import Protocol, find
+from orchestration.in_process import InProcess
 from resources import formosa_drafts as drafting
 from resources import formosa_grounds as grounds
 from resources import formosa_products as products
 from resources.formosa_asking import Asker
 from resources.formosa_places import EDITION_RECORD, ITEMS_RECORD, SCREENS, STUDY, WINDOWS, Track
 from resources.formosa_plan import FormosaPlan
-from resources.gated_set import PUBLISHED, UNFINISHED, WITHHELD
+from resources.gated_set import PUBLISHED, UNFINISHED, WITHHELD, DatasetState
 
 if TYPE_CHECKING:
     import dagster as dg
@@ -43,7 +44,7 @@ class FormosaReport:
     kind: str = ""
     """The class of what stopped it: 'AskingStopped', 'JudgeRefused', ..."""
     reason: str = ""
-    state: products.DatasetState = field(default_factory=lambda: products.DatasetState(UNFINISHED))
+    state: DatasetState = field(default_factory=lambda: DatasetState(UNFINISHED))
     update: dict[str, Any] = field(default_factory=dict)
     """What the last reading of the corpus changed; `lost_ground` names the items."""
     drafts: dict[str, int] = field(default_factory=dict)
@@ -65,16 +66,15 @@ class FormosaReport:
         return {**found, "edition": self.edition, "transfer": self.transfer, "dataset": asdict(self.state)}
 
 
-class FormosaBuild:
-    """One build. `instance` (or what makes it) keeps the runs; without one they are forgotten when the build ends."""
+class FormosaBuild(InProcess):
+    """One build."""
 
     def __init__(
         self,
         configuration: Configuration,
         instance: dg.DagsterInstance | Callable[[], dg.DagsterInstance] | None = None,
     ) -> None:
-        self._configuration = configuration
-        self._given = instance
+        super().__init__(configuration, instance)
         store = configuration.open_store()
         plan = FormosaPlan.of(configuration.formosa).kept_in(store)
         ask = configuration.endpoint
@@ -82,18 +82,6 @@ class FormosaBuild:
         self.track = Track(store, plan, asker)
         self._public = configuration.open_target(store)
         self.report = FormosaReport()
-
-    # Dagster is loaded when there is something to run, as in `orchestration.build`.
-    @cached_property
-    def _instance(self) -> dg.DagsterInstance:
-        import dagster as dg
-
-        given = self._given() if callable(self._given) else self._given
-        return given or dg.DagsterInstance.ephemeral()
-
-    @cached_property
-    def _resources(self) -> dict[str, object]:
-        return self._configuration.resources()
 
     @cached_property
     def _protocol(self) -> Protocol:
@@ -179,19 +167,7 @@ class FormosaBuild:
             self._materialize([asset], (first, last))
 
     def _materialize(self, definitions: list[Any], partitions: tuple[str, str] | None = None) -> None:
-        import dagster as dg
-
-        from orchestration.build import QUIET
-        from orchestration.jobs import range_tags
-
-        result = dg.materialize(
-            definitions,
-            instance=self._instance,
-            resources=self._resources,
-            tags=range_tags(*partitions) if partitions else {},
-            raise_on_error=False,
-            run_config=QUIET,
-        )
+        result = self._run(definitions, partition_range=partitions, raise_on_error=False)
         for event in result.get_asset_materialization_events():
             made = event.materialization
             self.report.ran.append(made.asset_key.to_user_string() + (f"[{made.partition}]" if made.partition else ""))

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from rich.console import Console
 
-from orchestration.build_command import recorded_instance
 from orchestration.build_formosa_command import show
 from orchestration.configuration import Configuration
 from orchestration.formosa_build import FormosaBuild, FormosaReport
 from orchestration.formosa_endpoint import scripted_endpoint, scripted_settings
+from orchestration.in_process import recorded_instance
 
 
 def show_formosa(store: str, console: Console) -> FormosaReport:

@@ -20,7 +20,7 @@ from opentwbench.dataset.model import DatasetError
 from opentwbench.evaluation.journal import JournalError
 from opentwbench.evaluation.mart import DATABASE, MartError, Swapped
 from opentwbench.evaluation.warehouse import WarehouseError
-from orchestration.build_command import recorded_instance
+from orchestration.in_process import recorded_instance
 from orchestration.mart_record import record_mart
 from resources.store import Store, StoreError
 from resources.warehouse import MartBuildError, Warehouse, prepare_manifest, warehouse_of

@@ -26,9 +26,10 @@ from opentwbench.formosa.dataset_checks import CHECKS
 from opentwbench.formosa.output import FOLDER_NAMES, SLUG, items_from
 from opentwbench.formosa.window_files import read_windows
 from orchestration import build_command
-from orchestration.build import QUIET, Build
+from orchestration.build import Build
 from orchestration.configuration import Configuration
 from orchestration.formosa_endpoint import ARTICLES, scripted_endpoint, scripted_settings
+from orchestration.in_process import QUIET
 from resources.formosa_places import DATASET, HISTORY, ITEMS, PUBLICATION
 from resources.formosa_plan import PlanError
 from resources.gated_set import PUBLISHED, WITHHELD

@@ -28,8 +28,9 @@ from assets.exam import subject_dataset
 from assets.publication import subject_publication
 from checks.exam import SUBJECT_CHECKS
 from opentwbench.dataset.validators import BLOCKING_CHECKS
-from orchestration.build import QUIET, Build
+from orchestration.build import Build
 from orchestration.definitions import Configuration
+from orchestration.in_process import QUIET
 from resources.store import Store
 
 ROOT = Path(__file__).resolve().parents[2]
