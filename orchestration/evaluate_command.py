@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 import signal
 import sys
 import tempfile
@@ -31,7 +30,7 @@ from rich.table import Table
 from opentwbench.dataset.contract import excerpt
 from opentwbench.dataset.files import read_bytes
 from opentwbench.dataset.model import DatasetError
-from opentwbench.evaluation.client import Endpoint, EndpointError, Rates, Secret
+from opentwbench.evaluation.client import Endpoint, Rates
 from opentwbench.evaluation.costs import Limit, Price, Spending
 from opentwbench.evaluation.items import ItemSet, Roster, item_file
 from opentwbench.evaluation.journal import RUN_NAME, JournalError, RunLocked, read_responses, write_run
@@ -44,6 +43,7 @@ from opentwbench.evaluation.runs import BENCHMARKS, RunError, Wish, prepare, sco
 from opentwbench.evaluation.sample import read_edition
 from opentwbench.evaluation.scoring import Summary, to_json
 from orchestration.local_store import found_folders, published_folders, runs_folder
+from resources.api_keys import secret_of
 from resources.store import StoreError
 
 USAGE, UNFINISHED, STOPPED, INTERRUPTED = 2, 3, 4, 130
@@ -263,7 +263,7 @@ def prepare_job(given: Settings) -> Job:
         )
         endpoint = Endpoint(
             given.base_url,
-            secret=_secret(given.api_key_env),
+            secret=secret_of(given.api_key_env),
             timeout=given.timeout,
             attempts=given.attempts,
             verify_tls=not given.insecure,
@@ -448,15 +448,6 @@ def _chosen(path: Path) -> frozenset[str]:
     """The item ids of an edition's file, or of a plain list."""
     text = read_bytes(path).decode()
     return frozenset(read_edition(path).ids if text.lstrip().startswith("{") else text.split())
-
-
-def _secret(name: str) -> Secret:
-    if not name:
-        return Secret("")
-    value = os.environ.get(name)
-    if not value:
-        raise EndpointError(f"the environment variable {excerpt(name)} is not set")
-    return Secret(value)
 
 
 def _pair(text: str) -> tuple[str, str]:

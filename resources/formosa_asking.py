@@ -7,16 +7,16 @@ is asked (`opentwbench.formosa`, `evaluation.runner.Plan`) and reading the repli
 from __future__ import annotations
 
 import asyncio
-import os
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from opentwbench.dataset.contract import excerpt
-from opentwbench.evaluation.client import NO_SECRET, Endpoint, EndpointError, Rates, Secret
+from opentwbench.evaluation.client import Endpoint, Rates
 from opentwbench.evaluation.costs import Limit
 from opentwbench.evaluation.journal import Recorded, answered, write_run
 from opentwbench.evaluation.model import Response, RunRecord
 from opentwbench.evaluation.runner import Asking, RunOutcome, Tally, run
+from resources.api_keys import secret_of
 from resources.progress import Progress, Silent
 
 
@@ -67,13 +67,3 @@ def unasked(asking: Asking, folder: Path) -> int:
     """Requests without a final reply in the journal: a resumed run would ask them."""
     done = answered(folder)
     return sum(question.digest not in done for question in asking.questions())
-
-
-def secret_of(name: str) -> Secret:
-    """The key in an environment variable; none for ''. Raises EndpointError when the variable is not set."""
-    if not name:
-        return NO_SECRET
-    value = os.environ.get(name)
-    if not value:
-        raise EndpointError(f"the environment variable {name[:60]} is not set")
-    return Secret(value)

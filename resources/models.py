@@ -20,7 +20,8 @@ from opentwbench.evaluation.protocols import find
 from opentwbench.evaluation.reuse import sources_of, take
 from opentwbench.evaluation.runner import RunOutcome, Tally, run
 from opentwbench.evaluation.runs import Wish, prepare
-from resources.formosa_asking import Asker, secret_of
+from resources.api_keys import secret_of
+from resources.formosa_asking import Asker
 from resources.progress import Progress
 from resources.store import Store
 from resources.warehouse import Warehouse, warehouse_of

@@ -7,7 +7,6 @@ An API key is named by its environment variable and never written down.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +16,7 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from opentwbench.dataset.contract import excerpt
-from opentwbench.evaluation.client import NO_SECRET, Endpoint, EndpointError, Rates, Secret
+from opentwbench.evaluation.client import Endpoint, Rates
 from opentwbench.evaluation.costs import Limit
 from opentwbench.evaluation.replies import read_completion
 from opentwbench.rag.adapters import ADAPTERS
@@ -30,6 +29,7 @@ from opentwbench.rag.retrieval.embeddings import read_embeddings
 from opentwbench.rag.retrieval.system import System
 from opentwbench.rag.sampling import Sampling
 from opentwbench.rag.stages import Plan, read_prepared
+from resources.api_keys import secret_of
 
 MAX_SETTINGS = 1_000_000
 """Most bytes of a settings file."""
@@ -228,16 +228,6 @@ OPENERS: Mapping[str, Callable[[RagSettings, Path], System]] = {
     "openviking": _openviking,
     "contexts": _contexts,
 }
-
-
-def secret_of(variable: str) -> Secret:
-    """The API key of an environment variable; no key when none is named. Raises EndpointError when it is not set."""
-    if not variable:
-        return NO_SECRET
-    value = os.environ.get(variable)
-    if not value:
-        raise EndpointError(f"the environment variable {excerpt(variable)} is not set")
-    return Secret(value)
 
 
 class _Loader(yaml.SafeLoader):

@@ -8,7 +8,8 @@ import pytest
 
 from opentwbench.formosa.band import Band, CurationError
 from opentwbench.formosa.windows import LIMIT, TAIL
-from resources.formosa_asking import AskingStopped, secret_of
+from resources.api_keys import secret_of
+from resources.formosa_asking import AskingStopped
 from resources.formosa_places import Track, inputs_of, of_category
 from resources.formosa_plan import SETTINGS, FormosaPlan, PlanError
 from resources.store import Store, StoreError
