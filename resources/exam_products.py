@@ -74,7 +74,7 @@ def index_is_current(store: Store, data: bytes) -> bool:
     """Whether these bytes are the index last seen, with their record; the record is written last."""
     record = store.read_json_or_none(store.index_record())
     name = sha256(data).hexdigest()
-    return record is not None and record.get("sha256") == name == _hash_of(store, store.index_csv())
+    return record is not None and record.get("sha256") == name == store.hash_of(store.index_csv())
 
 
 def index_record(index: Index, version: IndexVersion) -> dict[str, Any]:
@@ -191,7 +191,7 @@ def _year_is_read(store: Store, year: int, rows: str) -> bool:
     return (
         record is not None
         and (record["rows"], record["parser"]) == (rows, parser_digest())
-        and record["sha256"] == _hash_of(store, store.papers(year))
+        and record["sha256"] == store.hash_of(store.papers(year))
     )
 
 
@@ -270,7 +270,7 @@ def stale_items(store: Store, inputs: Mapping[str, str]) -> list[str]:
 
 def _items_are_current(store: Store, scope: str, wanted: str) -> bool:
     record = store.read_json_or_none(store.accounting(scope))
-    return record is not None and record["inputs"] == wanted and record["sha256"] == _hash_of(store, store.items(scope))
+    return record is not None and record["inputs"] == wanted and record["sha256"] == store.hash_of(store.items(scope))
 
 
 # -- data set, verdicts, publication ----------------------------------------------------------------------------------
@@ -292,7 +292,7 @@ def dataset_inputs(store: Store, slug: str, withdrawals: Mapping[str, Withdrawal
     """What a data set is made from: hashes of items and record, the code, the withdrawals of the subject."""
     own = [entry.to_json() for key, entry in sorted(withdrawals.items()) if _is_of(key, REGISTRY[slug])]
     return {
-        "items": _hash_of(store, store.items(slug)),
+        "items": store.hash_of(store.items(slug)),
         "figures": figures_digest(store, slug),
         "code": code_version(),
         "withdrawals": digest([json.dumps(own, sort_keys=True).encode()]),
@@ -421,11 +421,6 @@ def subject_state(store: Store, public: Store, slug: str, withdrawals: Mapping[s
     return SubjectState(slug, state, items, version, (), warned)
 
 
-def _hash_of(store: Store, path: str) -> str:
-    """Sha256 of a product, '' when it is not there."""
-    return sha256(store.read(path)).hexdigest() if store.exists(path) else ""
-
-
 # -- the release ------------------------------------------------------------------------------------------------------
 
 
@@ -456,7 +451,7 @@ def write_suite(store: Store, broken: Iterable[Iterable[object]], rules: int) ->
     """
     found = [list(each) for each in broken]
     passed = rules > 0 and not found
-    of = _hash_of(store, store.release())
+    of = store.hash_of(store.release())
     store.write_json(store.release_suite(), {"passed": passed, "rules": rules, "broken": found, "release": of})
     return passed
 
@@ -464,7 +459,7 @@ def write_suite(store: Store, broken: Iterable[Iterable[object]], rules: int) ->
 def release_is_current(store: Store, public: Store, lists: Lists, withdrawals: Mapping[str, Withdrawal]) -> bool:
     """Whether the recorded release is what the store holds now, and the suite judged just that."""
     suite, kept = store.read_json_or_none(store.release_suite()), store.read_json_or_none(store.release())
-    if suite is None or suite["release"] != _hash_of(store, store.release()):
+    if suite is None or suite["release"] != store.hash_of(store.release()):
         return False
     if stale_items(store, {NO_SUBJECT: items_inputs(store, lists)[NO_SUBJECT]}):
         return False

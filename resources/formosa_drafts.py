@@ -137,7 +137,7 @@ def _drafts_files(category: str) -> tuple[str, str]:
 
 def drafts_inputs(track: Track, category: str) -> str:
     """Digest of a category's windows, the model and the prompt."""
-    windows = track.hash_of(of_category("windows", category))
+    windows = track.store.hash_of(of_category("windows", category))
     return inputs_of(windows, track.plan.drafter, DRAFT_PROMPT.prompt_id)
 
 
@@ -194,7 +194,7 @@ def _screen_files(track: Track) -> list[str]:
 def screens_inputs(track: Track) -> str:
     """Digest of all drafts, all windows and the lists."""
     names = [of_category(kind, category) for kind in ("windows", "drafts") for category in track.categories]
-    return inputs_of([track.hash_of(name) for name in names], _lists_digest(track))
+    return inputs_of([track.store.hash_of(name) for name in names], _lists_digest(track))
 
 
 def screens_are_current(track: Track) -> bool:

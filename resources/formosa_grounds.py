@@ -56,7 +56,9 @@ def study_inputs(track: Track) -> str:
     """
     given = track.plan.file("good")
     named = inputs_of(given.read_bytes().hex()) if given else ""
-    return inputs_of(named, track.hash_of(GOOD), track.hash_of(GOOD_WINDOWS), track.plan.candidates, _prompt())
+    return inputs_of(
+        named, track.store.hash_of(GOOD), track.store.hash_of(GOOD_WINDOWS), track.plan.candidates, _prompt()
+    )
 
 
 def _prompt() -> str:
@@ -164,7 +166,7 @@ def grounded_inputs(track: Track, category: str) -> str:
     """Digest of a category's screened drafts, its windows, the judge and its study."""
     names = [of_category(kind, category) for kind in ("screened", "windows", "drafts")]
     judge = chosen_judge(track)
-    return inputs_of([track.hash_of(name) for name in names], judge.to_json())
+    return inputs_of([track.store.hash_of(name) for name in names], judge.to_json())
 
 
 def grounded_is_current(track: Track, category: str) -> bool:
@@ -208,7 +210,9 @@ def make_grounded(track: Track, category: str) -> dict[str, Any]:
 
 def items_inputs(track: Track) -> str:
     """Digest of the grounded items of every category."""
-    return inputs_of([[track.hash_of(name) for name in _grounded_files(category)] for category in track.categories])
+    return inputs_of(
+        [[track.store.hash_of(name) for name in _grounded_files(category)] for category in track.categories]
+    )
 
 
 def items_are_current(track: Track) -> bool:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -116,19 +115,15 @@ class Track:
 
     # -- what holds -------------------------------------------------------------------------------------------------
 
-    def hash_of(self, name: str) -> str:
-        """Sha256 of a product, '' when it is not there."""
-        return sha256(self.store.read(name)).hexdigest() if self.store.exists(name) else ""
-
     def holds(self, record: str, inputs: str, products: Iterable[str]) -> bool:
         """Whether a record names these inputs and just the bytes that its products have now."""
         kept = self.record(record)
-        files = {name: self.hash_of(name) for name in products}
+        files = {name: self.store.hash_of(name) for name in products}
         return kept.get("inputs") == inputs and kept.get("files") == files and all(files.values())
 
     def keep(self, record: str, inputs: str, products: Iterable[str], figures: Mapping[str, Any]) -> dict[str, Any]:
         """Write a record, after its products; returns it."""
-        made = {**figures, "inputs": inputs, "files": {name: self.hash_of(name) for name in products}}
+        made = {**figures, "inputs": inputs, "files": {name: self.store.hash_of(name) for name in products}}
         self.store.write_json(record, made)
         return made
 

@@ -64,7 +64,7 @@ def edition_inputs(track: Track, protocol: Protocol) -> str:
     plan = track.plan
     stored = [_folder_digest(Path(each)) for each in (*plan.runs, *plan.submissions)]
     wanted = (plan.pool, plan.external, plan.runs, plan.submissions, plan.band, plan.edition, plan.date)
-    return inputs_of(track.hash_of(ITEMS), stored, wanted, protocol.protocol_id)
+    return inputs_of(track.store.hash_of(ITEMS), stored, wanted, protocol.protocol_id)
 
 
 def _folder_digest(folder: Path) -> str:
@@ -140,8 +140,8 @@ def _ask_member(track: Track, model: str, protocol: Protocol, items: Sequence[Fo
 def dataset_inputs(track: Track) -> str:
     """Digest of the edition, the full set, the studies, the accounts and the withdrawals."""
     withdrawn = [each.to_json() for each in _withdrawals(track)]
-    names = (EDITION, SIDECAR, ITEMS, STUDIES)
-    return inputs_of([track.hash_of(name) for name in names], track.record(ITEMS_RECORD).get("by_category"), withdrawn)
+    hashes = [track.store.hash_of(name) for name in (EDITION, SIDECAR, ITEMS, STUDIES)]
+    return inputs_of(hashes, track.record(ITEMS_RECORD).get("by_category"), withdrawn)
 
 
 def _withdrawals(track: Track) -> list[Withdrawal]:

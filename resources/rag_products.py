@@ -53,10 +53,6 @@ def categories(store: Store) -> tuple[str, ...]:
     return tuple(sorted(name for name in named if store.exists(of_category("grounded", name))))
 
 
-def _hash(store: Store, name: str) -> str:
-    return sha256(store.read(name)).hexdigest() if store.exists(name) else ""
-
-
 def _digest(*parts: object) -> str:
     return digest([track_digest().encode(), json.dumps(parts, ensure_ascii=False, sort_keys=True).encode()])
 
@@ -66,13 +62,13 @@ def _digest(*parts: object) -> str:
 
 def contexts_inputs(store: Store, category: str) -> str:
     """Digest of a category's windows and grounded items, and of the code."""
-    return _digest([_hash(store, of_category(kind, category)) for kind in ("windows", "grounded")])
+    return _digest([store.hash_of(of_category(kind, category)) for kind in ("windows", "grounded")])
 
 
 def contexts_are_current(store: Store, category: str) -> bool:
     """Whether the stored contexts are those that the windows and items give now."""
     record = store.read_json_or_none(contexts_path(category, ".json")) or {}
-    held = _hash(store, contexts_path(category))
+    held = store.hash_of(contexts_path(category))
     return record.get("inputs") == contexts_inputs(store, category) and bool(held) and record.get("sha256") == held
 
 
@@ -110,8 +106,8 @@ def _grounded(store: Store, formosa: Path, category: str) -> list[FormosaItem]:
 
 def dataset_inputs(store: Store) -> str:
     """Digest of every category's contexts and of the withdrawals."""
-    hashes = {name: _hash(store, contexts_path(name)) for name in categories(store)}
-    return _digest(hashes, _hash(store, WITHDRAWN))
+    hashes = {name: store.hash_of(contexts_path(name)) for name in categories(store)}
+    return _digest(hashes, store.hash_of(WITHDRAWN))
 
 
 def make_dataset(store: Store) -> str:

@@ -7,6 +7,7 @@ What does not: what the products mean. No Dagster either, so that the command li
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import re
@@ -164,6 +165,10 @@ class Store:
             return bytes(self._fs.cat_file(self._at(path)))
         except FileNotFoundError:
             raise StoreError(f"{self.url}: {path} is not there yet") from None
+
+    def hash_of(self, path: str) -> str:
+        """Sha256 (hex) of a product, '' when it is not there."""
+        return hashlib.sha256(self.read(path)).hexdigest() if self.exists(path) else ""
 
     def read_range(self, path: str, start: int, end: int) -> bytes:
         """The bytes `start` to `end` (not included) of one product."""
