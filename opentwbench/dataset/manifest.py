@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -181,6 +181,36 @@ def _history(before: _Before, version: str, items: int, change: Change | None) -
         return before.changelog
     previous = None if before.version == version else before.version  # a lost log of this version begins anew
     return grow_changelog(before.changelog, changelog_entry(version, items, change, previous))
+
+
+def continued_changelog(
+    folder: Path,
+    name: str,
+    rows: Sequence[Mapping[str, Any]],
+    version: str,
+    identity: str,
+    keyed: Callable[[Mapping[str, Any]], object],
+) -> str:
+    """The changelog of a folder whose rows are plain records, with the section of this version.
+
+    It continues the log of the folder before as far as the manifest there vouches for it. `name`: the file of the rows;
+    `identity`: the column that names a row; `keyed`: what must be equal for scores of the older version to hold.
+    """
+    try:
+        manifest = read_manifest(folder)
+        lines = verified_bytes(folder, name, manifest).decode().split("\n")[:-1]
+        before = [parse_json(line, name) for line in lines]
+        log = verified_bytes(folder, CHANGELOG_NAME, manifest).decode()
+    except (DatasetError, UnicodeDecodeError):
+        return grow_changelog(None, changelog_entry(version, len(rows), None, None))
+    if manifest["version"] == version:
+        return log
+    old, new = ({str(row.get(identity)): row for row in each} for each in (before, rows))
+    kept = sorted(old.keys() & new.keys())
+    rekeyed = tuple(each for each in kept if keyed(old[each]) != keyed(new[each]))
+    other = tuple(each for each in kept if old[each] != new[each] and each not in set(rekeyed))
+    change = Change(tuple(sorted(new.keys() - old.keys())), tuple(sorted(old.keys() - new.keys())), rekeyed, (), other)
+    return grow_changelog(log, changelog_entry(version, len(rows), change, manifest["version"]))
 
 
 def _contents(dataset: Dataset, version: str, withdrawals: tuple[Withdrawal, ...], changelog: str) -> dict[str, bytes]:

@@ -15,7 +15,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from opentwbench.dataset.contract import OPTION_COLUMNS, ItemRow, count_violations, excerpt, frame_of, validate_rows
+from opentwbench.dataset.contract import (
+    COLUMNS,
+    OPTION_COLUMNS,
+    ItemRow,
+    count_violations,
+    excerpt,
+    frame_of,
+    validate_rows,
+)
 from opentwbench.dataset.files import (
     CSV_NAME,
     JSONL_NAME,
@@ -77,7 +85,7 @@ class CheckOutcome:
         return not self.passed and self.severity == "error"
 
 
-def _outcome(
+def outcome_of(
     name: str, offenders: Iterable[str], figures: Mapping[str, int | float | str], what: str, total: int | None = None
 ) -> CheckOutcome:
     """Passed without offenders, an error with any."""
@@ -134,7 +142,7 @@ def row_contract(folder: Path) -> CheckOutcome:
         offenders += [f"line {n + 1}: columns out of order" for n in misplaced]
         total = sum(broken.values()) + len(misplaced)
         figures = {"rows": len(records), **{f"broken_{rule}": n for rule, n in sorted(broken.items())}}
-        return _outcome("row_contract", offenders, figures, "breaches of the row contract", total)
+        return outcome_of("row_contract", offenders, figures, "breaches of the row contract", total)
 
     return _judging("row_contract", judge, folder)
 
@@ -178,7 +186,7 @@ def residual_duplicates(folder: Path, fingerprint: Fingerprint) -> CheckOutcome:
         offenders = [" = ".join(excerpt(i) for i in ids[:5]) for ids in groups]
         offenders += [f"{excerpt(i)} occurs twice" for i in twice]
         figures = {"rows": len(rows), "duplicate_groups": len(groups), "repeated_ids": len(twice)}
-        return _outcome("residual_duplicates", offenders, figures, "duplicates left")
+        return outcome_of("residual_duplicates", offenders, figures, "duplicates left")
 
     return _judging("residual_duplicates", judge, folder)
 
@@ -194,7 +202,7 @@ def surviving_english(folder: Path) -> CheckOutcome:
         rows = _rows(folder)
         english = [r for r in rows if _LATIN.search(r.question) and not _CHINESE.search(r.question)]
         offenders = [f"{excerpt(row.item_id)}: {excerpt(row.question)}" for row in english]
-        return _outcome("surviving_english", offenders, {"rows": len(rows)}, "stems without Chinese")
+        return outcome_of("surviving_english", offenders, {"rows": len(rows)}, "stems without Chinese")
 
     return _judging("surviving_english", judge, folder)
 
@@ -206,7 +214,7 @@ def merged_stems(folder: Path) -> CheckOutcome:
         rows = _rows(folder)
         signs = [(row, merged_stem(row.question, _options(row), row.q_no)) for row in rows]
         offenders = [f"{excerpt(row.item_id)}: {sign}: {excerpt(row.question)}" for row, sign in signs if sign]
-        return _outcome("merged_stems", offenders, {"rows": len(rows)}, "stems holding a second question")
+        return outcome_of("merged_stems", offenders, {"rows": len(rows)}, "stems holding a second question")
 
     return _judging("merged_stems", judge, folder)
 
@@ -223,25 +231,30 @@ def pandas_cells(path: Path) -> list[dict[str, Any]]:
     return records
 
 
-def csv_mirrors_jsonl(folder: Path) -> CheckOutcome:
-    """benchmark.csv says field by field what benchmark.jsonl says, through two CSV parsers.
+def csv_differences(records: Sequence[Mapping[str, Any]], path: Path, columns: tuple[str, ...] = COLUMNS) -> list[str]:
+    """Where a CSV does not say field by field what the records say, through two CSV parsers; each in words.
 
     The standard library's parser in strict mode, and the one that `load_dataset` uses: a quoting fault that one
     forgives shows in the other.
     """
+    loader = (f"pandas: {each}" for each in differences(records, pandas_cells(path)))
+    return [*differences(records, read_csv(path, columns)), *loader]
+
+
+def csv_mirrors_jsonl(folder: Path) -> CheckOutcome:
+    """benchmark.csv says field by field what benchmark.jsonl says, through two CSV parsers."""
 
     def judge(_: BuildStats) -> CheckOutcome:
         records = read_jsonl(folder / JSONL_NAME)
         if not records:
             raise DatasetError(f"{JSONL_NAME}: no rows to judge")
-        strict = list(differences(records, read_csv(folder / CSV_NAME)))
-        loader = [f"pandas: {d}" for d in differences(records, pandas_cells(folder / CSV_NAME))]
+        found = csv_differences(records, folder / CSV_NAME)
         figures = {
             "rows": len(records),
             "fields": sum(len(record) for record in records),
             "rows_needing_quotes": sum(_needs_quotes(record) for record in records),
         }
-        return _outcome("csv_mirrors_jsonl", strict + loader, figures, "fields that differ")
+        return outcome_of("csv_mirrors_jsonl", found, figures, "fields that differ")
 
     return _judging("csv_mirrors_jsonl", judge, folder)
 
@@ -271,7 +284,7 @@ def key_consistency(folder: Path) -> CheckOutcome:
         figures["rows_reprinted"] = sum(row.n_source_papers > 1 for row in rows)
         figures |= _agreement("", keys.agreeing, keys.groups)
         figures |= _agreement("independent_", keys.independent_agreeing, keys.independent_groups)
-        return _outcome("key_consistency", offenders, figures, "inconsistencies")
+        return outcome_of("key_consistency", offenders, figures, "inconsistencies")
 
     return _judging("key_consistency", judge, folder)
 
@@ -305,7 +318,7 @@ def accounting_closes(folder: Path) -> CheckOutcome:
             )
         figures = {"printed": q.printed, "published": q.published, "folded": q.folded, "no_subject": q.no_subject}
         figures |= {"excluded": sum(q.excluded.values()), "index_rows": p.index_rows, "accepted": p.accepted}
-        return _outcome("accounting_closes", offenders, figures, "sums that do not close")
+        return outcome_of("accounting_closes", offenders, figures, "sums that do not close")
 
     return _judging("accounting_closes", judge, folder)
 
@@ -322,7 +335,7 @@ def rows_match_records(folder: Path, compare: CompareRows | None) -> CheckOutcom
         if compare is None:
             raise DatasetError("no parse records to compare with")
         found = compare(rows)
-        return _outcome("rows_match_records", found.offenders, found.figures, "differences from the parse records")
+        return outcome_of("rows_match_records", found.offenders, found.figures, "differences from the parse records")
 
     return _judging("rows_match_records", judge, folder)
 

@@ -10,16 +10,16 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from opentwbench.dataset.contract import CONTROL, ITEM_ID, MAX_TEXT, OPTION_COLUMNS, PRIVATE_USE, WIDE_SPACE, excerpt
-from opentwbench.dataset.files import CSV_NAME, JSONL_NAME, differences, parse_json, read_bytes, read_csv, read_jsonl
+from opentwbench.dataset.files import CSV_NAME, JSONL_NAME, parse_json, read_bytes, read_jsonl
 from opentwbench.dataset.manifest import CARD_NAME, STATS_NAME, sha256
 from opentwbench.dataset.model import DatasetError
 from opentwbench.dataset.publication import Verdict, judge_by
-from opentwbench.dataset.validators import MAX_OFFENDERS, CheckOutcome, letter_skew, pandas_cells
+from opentwbench.dataset.validators import CheckOutcome, csv_differences, letter_skew, outcome_of
 from opentwbench.exam.fingerprint import item_id, loose
 from opentwbench.formosa.accounting import Account, total
 from opentwbench.formosa.band import CurationError, read_sidecar, recut
@@ -55,13 +55,6 @@ Orthography = Callable[[str], Iterable[str]]
 """A text -> what is wrong with its characters or words, each in words; the track's screen."""
 
 
-def _outcome(name: str, offenders: Sequence[str], figures: Mapping[str, int], what: str) -> CheckOutcome:
-    count = len(offenders)
-    detail = f"{count} {what}" + (f", first: {offenders[0]}" if offenders else "")
-    named = tuple(offenders[:MAX_OFFENDERS])
-    return CheckOutcome(name, count == 0, "error", {**figures, "offenders": count}, detail, named)
-
-
 def _records(folder: Path) -> list[dict[str, Any]]:
     records = read_jsonl(folder / JSONL_NAME)
     if not records:
@@ -85,7 +78,7 @@ def row_contract(folder: Path) -> CheckOutcome:
     ]
     twice = [i for i, n in Counter(str(record.get("item_id")) for record in records).items() if n > 1]
     offenders += [f"{excerpt(each)} occurs twice" for each in twice]
-    return _outcome("row_contract", offenders, {"rows": len(records)}, "breaches of the row contract")
+    return outcome_of("row_contract", offenders, {"rows": len(records)}, "breaches of the row contract")
 
 
 _DIRTY = re.compile(f"{PRIVATE_USE}|{WIDE_SPACE}|{CONTROL}")
@@ -122,9 +115,8 @@ def answer_position(folder: Path) -> CheckOutcome:
 def csv_mirrors_jsonl(folder: Path) -> CheckOutcome:
     """The CSV says field by field what the JSONL says, through two parsers."""
     records = _records(folder)
-    found = list(differences(records, read_csv(folder / CSV_NAME, COLUMNS)))
-    found += [f"pandas: {each}" for each in differences(records, pandas_cells(folder / CSV_NAME))]
-    return _outcome("csv_mirrors_jsonl", found, {"rows": len(records)}, "fields that differ")
+    found = csv_differences(records, folder / CSV_NAME, COLUMNS)
+    return outcome_of("csv_mirrors_jsonl", found, {"rows": len(records)}, "fields that differ")
 
 
 def residual_duplicates(folder: Path) -> CheckOutcome:
@@ -135,7 +127,7 @@ def residual_duplicates(folder: Path) -> CheckOutcome:
         same[loose(item.question, item.options)].append(item.item_id)
         same[f"window {item.window_id}"].append(item.item_id)
     found = [" = ".join(ids[:5]) for ids in same.values() if len(ids) > 1]
-    return _outcome("residual_duplicates", found, {"items": len(items)}, "duplicates left")
+    return outcome_of("residual_duplicates", found, {"items": len(items)}, "duplicates left")
 
 
 def orthography(folder: Path, screen: Orthography) -> CheckOutcome:
@@ -148,7 +140,7 @@ def orthography(folder: Path, screen: Orthography) -> CheckOutcome:
         for column in columns
         for what in screen(row[column])
     ]
-    return _outcome("orthography", found, {"rows": len(rows), "texts": len(rows) * len(columns)}, "findings")
+    return outcome_of("orthography", found, {"rows": len(rows), "texts": len(rows) * len(columns)}, "findings")
 
 
 def grounding_recorded(folder: Path) -> CheckOutcome:
@@ -170,7 +162,9 @@ def grounding_recorded(folder: Path) -> CheckOutcome:
         needs = any(notice.caution is Caution.ANSWER_NOT_IN_WINDOW for notice in item.notices)
         if (item.quote or needs) and len(item.quote) < LEAST_QUOTE:
             offenders.append(f"{item.item_id}: no quotation that supports it")
-    return _outcome("grounding_recorded", offenders, {"rows": len(rows), "judges": len(judges)}, "items without ground")
+    return outcome_of(
+        "grounding_recorded", offenders, {"rows": len(rows), "judges": len(judges)}, "items without ground"
+    )
 
 
 def _stats(folder: Path) -> dict[str, Any]:
@@ -199,7 +193,7 @@ def band_matches(folder: Path) -> CheckOutcome:
     published = {row["item_id"] for row in rows}
     offenders += [f"{excerpt(each)}: only in rows or band" for each in sorted(published ^ set(edition.cut.kept))]
     offenders += [f"{excerpt(each)}: measured, not grounded" for each in sorted({i.item_id for i in sidecar} - full)]
-    return _outcome("band_matches", offenders, {"rows": len(rows), "measured": len(sidecar)}, "differences")
+    return outcome_of("band_matches", offenders, {"rows": len(rows), "measured": len(sidecar)}, "differences")
 
 
 def licence_present(folder: Path) -> CheckOutcome:
@@ -213,7 +207,7 @@ def licence_present(folder: Path) -> CheckOutcome:
     for row in rows:
         if not row["url"].startswith("https://") or "CC BY-SA 4.0" not in row["attribution"] or not row["article"]:
             offenders.append(f"{excerpt(row['item_id'])}: no article, address or licence")
-    return _outcome("licence_present", offenders, {"rows": len(rows)}, "rows or files without licence")
+    return outcome_of("licence_present", offenders, {"rows": len(rows)}, "rows or files without licence")
 
 
 def accounting_closes(folder: Path) -> CheckOutcome:
@@ -228,7 +222,9 @@ def accounting_closes(folder: Path) -> CheckOutcome:
     rows, full = len(_rows(folder)), len(read_full(folder))
     if (whole.band.get("kept"), whole.grounded) != (rows, full):
         offenders.append(f"counted {whole.band.get('kept')} of {whole.grounded}, the files hold {rows} of {full}")
-    return _outcome("accounting_closes", offenders, {"windows": whole.windows, "rows": rows}, "sums that do not close")
+    return outcome_of(
+        "accounting_closes", offenders, {"windows": whole.windows, "rows": rows}, "sums that do not close"
+    )
 
 
 def _counted(account: Account) -> dict[str, Any]:

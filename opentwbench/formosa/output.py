@@ -17,7 +17,7 @@ from typing import Any
 
 from opentwbench.dataset.atomic import recover, replace_folder
 from opentwbench.dataset.contract import excerpt
-from opentwbench.dataset.files import CSV_NAME, JSONL_NAME, csv_records_bytes, jsonl_bytes, parse_json, read_bytes
+from opentwbench.dataset.files import CSV_NAME, JSONL_NAME, csv_records_bytes, jsonl_bytes, parse_json
 from opentwbench.dataset.manifest import (
     CARD_NAME,
     CHANGELOG_NAME,
@@ -25,13 +25,12 @@ from opentwbench.dataset.manifest import (
     MANIFEST_NAME,
     STATS_NAME,
     WITHDRAWN_NAME,
+    continued_changelog,
     json_bytes,
-    read_manifest,
     sha256,
-    verified_bytes,
 )
 from opentwbench.dataset.model import DatasetError, Withdrawal
-from opentwbench.dataset.versions import VERSION_DIGITS, Change, changelog_entry, grow_changelog, withdrawn_bytes
+from opentwbench.dataset.versions import VERSION_DIGITS, withdrawn_bytes
 from opentwbench.exam.fingerprint import item_id
 from opentwbench.exam.glyphs import normalise
 from opentwbench.formosa.accounting import Account
@@ -265,7 +264,9 @@ def write_release(release: Release, folder: Path) -> str:
         LICENCE_NAME: LICENCE_TEXT.encode(),
         STATS_NAME: json_bytes(_stats(release, version)),
         WITHDRAWN_NAME: withdrawn,
-        CHANGELOG_NAME: _changelog(folder, rows, version).encode(),
+        CHANGELOG_NAME: continued_changelog(
+            folder, JSONL_NAME, rows, version, "item_id", lambda row: row.get(str(row.get("answer")))
+        ).encode(),
     }
     replace_folder(folder, files | {MANIFEST_NAME: json_bytes(_manifest(release, version, files))})
     return version
@@ -305,34 +306,3 @@ def _manifest(release: Release, version: str, files: Mapping[str, bytes]) -> dic
         "aliases": {},
         "files": {name: {"sha256": sha256(data), "bytes": len(data)} for name, data in files.items()},
     }
-
-
-def _changelog(folder: Path, rows: Sequence[Mapping[str, str]], version: str) -> str:
-    """The changelog, continued as far as the manifest of the folder before vouches for it."""
-    try:
-        manifest = read_manifest(folder)
-        before = _rows(verified_bytes(folder, JSONL_NAME, manifest))
-        log: str | None = verified_bytes(folder, CHANGELOG_NAME, manifest).decode()
-    except (DatasetError, UnicodeDecodeError):
-        return grow_changelog(None, changelog_entry(version, len(rows), None, None))
-    if manifest["version"] == version and log is not None:
-        return log
-    return grow_changelog(log, changelog_entry(version, len(rows), _change(before, rows), manifest["version"]))
-
-
-def _rows(data: bytes) -> list[dict[str, Any]]:
-    return [parse_json(line, JSONL_NAME) for line in data.decode().split("\n")[:-1]]
-
-
-def _change(before: Sequence[Mapping[str, Any]], after: Sequence[Mapping[str, Any]]) -> Change:
-    old, new = ({str(row.get("item_id")): row for row in rows} for rows in (before, after))
-    kept = sorted(old.keys() & new.keys())
-    rekeyed = [each for each in kept if old[each].get(old[each]["answer"]) != new[each][new[each]["answer"]]]
-    other = [each for each in kept if old[each] != new[each] and each not in set(rekeyed)]
-    added, removed = sorted(new.keys() - old.keys()), sorted(old.keys() - new.keys())
-    return Change(tuple(added), tuple(removed), tuple(rekeyed), (), tuple(other))
-
-
-def read_rows(folder: Path) -> list[dict[str, Any]]:
-    """The records of benchmark.jsonl; raises DatasetError."""
-    return _rows(read_bytes(folder / JSONL_NAME))

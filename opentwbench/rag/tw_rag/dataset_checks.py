@@ -17,11 +17,11 @@ from pathlib import Path
 from typing import Any
 
 from opentwbench.dataset.contract import CONTROL, ITEM_ID, MAX_TEXT, OPTION_COLUMNS, PRIVATE_USE, WIDE_SPACE, excerpt
-from opentwbench.dataset.files import CSV_NAME, JSONL_NAME, differences, parse_json, read_bytes, read_csv, read_jsonl
+from opentwbench.dataset.files import CSV_NAME, JSONL_NAME, parse_json, read_bytes, read_jsonl
 from opentwbench.dataset.manifest import CARD_NAME, STATS_NAME
 from opentwbench.dataset.model import DatasetError
 from opentwbench.dataset.publication import Verdict, judge_by
-from opentwbench.dataset.validators import MAX_OFFENDERS, CheckOutcome, pandas_cells
+from opentwbench.dataset.validators import CheckOutcome, csv_differences, outcome_of
 from opentwbench.exam.fingerprint import item_id
 from opentwbench.formosa.folding import stands_in
 from opentwbench.rag.tw_rag.card import LICENCE_ID, LICENCE_TEXT
@@ -57,14 +57,6 @@ CHECKS: dict[str, tuple[str, str]] = {
 
 SPREAD_P = 1e-4
 """Probability below which a spread blocks. Source: the issue ("p reported, below 1e-4 blocks")."""
-
-
-def _outcome(name: str, offenders: Sequence[str], figures: Mapping[str, int | float | str], what: str) -> CheckOutcome:
-    count = len(offenders)
-    detail = f"{count} {what}" + (f", first: {offenders[0]}" if offenders else "")
-    return CheckOutcome(
-        name, count == 0, "error", {**figures, "offenders": count}, detail, tuple(offenders[:MAX_OFFENDERS])
-    )
 
 
 def _ragas(folder: Path) -> list[dict[str, Any]]:
@@ -143,7 +135,7 @@ def row_contract(folder: Path) -> CheckOutcome:
     for column in ("item_id", "formosa_id"):
         twice = [each for each, n in Counter(row[column] for row, _ in pairs).items() if n > 1]
         offenders += [f"{excerpt(each)} occurs twice" for each in twice]
-    return _outcome("row_contract", offenders, {"rows": len(pairs)}, "breaches of the row contract")
+    return outcome_of("row_contract", offenders, {"rows": len(pairs)}, "breaches of the row contract")
 
 
 def gold_at_position(folder: Path) -> CheckOutcome:
@@ -160,7 +152,7 @@ def gold_at_position(folder: Path) -> CheckOutcome:
                 offenders.append(f"{name}: a context has not the text of {excerpt(chunk)}")
         if len(set(row["contexts"])) < CONTEXTS:
             offenders.append(f"{name}: two contexts are the same")
-    return _outcome("gold_at_position", offenders, {"rows": len(rows)}, "items whose gold is not where it should be")
+    return outcome_of("gold_at_position", offenders, {"rows": len(rows)}, "items whose gold is not where it should be")
 
 
 def _distractors(row: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
@@ -178,7 +170,7 @@ def no_own_article(folder: Path) -> CheckOutcome:
                 offenders.append(f"{excerpt(row['item_id'])}: {excerpt(chunk)} is of the gold's article")
             if chunk.partition("/")[0] != row["category"]:
                 offenders.append(f"{excerpt(row['item_id'])}: {excerpt(chunk)} is of another category")
-    return _outcome("no_own_article", offenders, {"rows": len(rows)}, "distractors from where none may come")
+    return outcome_of("no_own_article", offenders, {"rows": len(rows)}, "distractors from where none may come")
 
 
 def no_answer_in_distractors(folder: Path) -> CheckOutcome:
@@ -190,7 +182,7 @@ def no_answer_in_distractors(folder: Path) -> CheckOutcome:
         for chunk, text in _distractors(row)
         if stands_in(_answer(mcq), text)
     ]
-    return _outcome("no_answer_in_distractors", offenders, {"rows": len(pairs)}, "distractors that hold the answer")
+    return outcome_of("no_answer_in_distractors", offenders, {"rows": len(pairs)}, "distractors that hold the answer")
 
 
 def position_balance(folder: Path) -> CheckOutcome:
@@ -247,7 +239,7 @@ def template_coverage(folder: Path) -> CheckOutcome:
         offenders.append(f"{STATS_NAME}: the items that need a template are not the listed ones")
     if dict(forms) != _mapping(stats, "account").get("forms"):
         offenders.append(f"{STATS_NAME}: forms are not those of the rows")
-    return _outcome("template_coverage", offenders, {"rows": len(pairs), "forms": len(forms)}, "references in doubt")
+    return outcome_of("template_coverage", offenders, {"rows": len(pairs), "forms": len(forms)}, "references in doubt")
 
 
 def mcq_mirrors_ragas(folder: Path) -> CheckOutcome:
@@ -260,15 +252,14 @@ def mcq_mirrors_ragas(folder: Path) -> CheckOutcome:
         offenders += [f"{name}: {x} differs" for x in ("category", "source_chunk", "formosa_id") if row[x] != mcq[x]]
         if row["answer_text"] != _answer(mcq):
             offenders.append(f"{name}: answer_text is not the keyed option")
-    return _outcome("mcq_mirrors_ragas", offenders, {"rows": len(pairs)}, "items that differ between the configs")
+    return outcome_of("mcq_mirrors_ragas", offenders, {"rows": len(pairs)}, "items that differ between the configs")
 
 
 def csv_mirrors_jsonl(folder: Path) -> CheckOutcome:
     """The CSV says field by field what the JSONL says, through two parsers."""
     records = _mcq(folder)
-    found = list(differences(records, read_csv(folder / CSV_NAME, COLUMNS)))
-    found += [f"pandas: {each}" for each in differences(records, pandas_cells(folder / CSV_NAME))]
-    return _outcome("csv_mirrors_jsonl", found, {"rows": len(records)}, "fields that differ")
+    found = csv_differences(records, folder / CSV_NAME, COLUMNS)
+    return outcome_of("csv_mirrors_jsonl", found, {"rows": len(records)}, "fields that differ")
 
 
 def licence_present(folder: Path) -> CheckOutcome:
@@ -286,7 +277,7 @@ def licence_present(folder: Path) -> CheckOutcome:
         for url, attribution in zip(row["context_urls"], row["context_attributions"], strict=True):
             if not url.startswith("https://") or "CC BY-SA 4.0" not in attribution:
                 offenders.append(f"{excerpt(row['item_id'])}: a passage without address or licence")
-    return _outcome("licence_present", offenders, {"rows": len(rows)}, "passages or files without licence")
+    return outcome_of("licence_present", offenders, {"rows": len(rows)}, "passages or files without licence")
 
 
 def _stats(folder: Path) -> dict[str, Any]:
@@ -312,7 +303,7 @@ def accounting_closes(folder: Path) -> CheckOutcome:
     counted = {name: _count(part, "items") for name, part in parts.items() if _count(part, "items")}
     if dict(by_category) != counted:
         offenders.append("the rows of a category are not those that are counted")
-    return _outcome("accounting_closes", offenders, {"rows": len(rows)}, "sums that do not close")
+    return outcome_of("accounting_closes", offenders, {"rows": len(rows)}, "sums that do not close")
 
 
 def _count(record: object, name: str) -> int:

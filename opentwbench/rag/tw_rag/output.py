@@ -20,7 +20,7 @@ from typing import Any
 
 from opentwbench.dataset.atomic import recover, replace_folder
 from opentwbench.dataset.contract import excerpt
-from opentwbench.dataset.files import CSV_NAME, JSONL_NAME, csv_records_bytes, jsonl_bytes, parse_json, read_jsonl
+from opentwbench.dataset.files import CSV_NAME, JSONL_NAME, csv_records_bytes, jsonl_bytes, read_jsonl
 from opentwbench.dataset.manifest import (
     CARD_NAME,
     CHANGELOG_NAME,
@@ -28,13 +28,12 @@ from opentwbench.dataset.manifest import (
     MANIFEST_NAME,
     STATS_NAME,
     WITHDRAWN_NAME,
+    continued_changelog,
     json_bytes,
-    read_manifest,
     sha256,
-    verified_bytes,
 )
 from opentwbench.dataset.model import DatasetError, Withdrawal
-from opentwbench.dataset.versions import VERSION_DIGITS, Change, changelog_entry, grow_changelog, withdrawn_bytes
+from opentwbench.dataset.versions import VERSION_DIGITS, withdrawn_bytes
 from opentwbench.exam.fingerprint import item_id
 from opentwbench.rag.tw_rag.card import LICENCE_TEXT, card
 from opentwbench.rag.tw_rag.model import CONTEXTS, KEY, Account, Category, Context, Dropped, LeftOut, TwRagItem, account
@@ -230,7 +229,9 @@ def write_release(release: Release, folder: Path) -> str:
         LICENCE_NAME: LICENCE_TEXT.encode(),
         STATS_NAME: json_bytes(_stats(release, version)),
         WITHDRAWN_NAME: withdrawn,
-        CHANGELOG_NAME: _changelog(folder, ragas, version).encode(),
+        CHANGELOG_NAME: continued_changelog(
+            folder, RAGAS_NAME, ragas, version, "formosa_id", lambda row: row.get("reference")
+        ).encode(),
     }
     replace_folder(folder, files | {MANIFEST_NAME: json_bytes(_manifest(release, version, len(items), files))})
     return version
@@ -277,26 +278,3 @@ def _manifest(release: Release, version: str, items: int, files: Mapping[str, by
         "aliases": {},
         "files": {name: {"sha256": sha256(data), "bytes": len(data)} for name, data in files.items()},
     }
-
-
-def _changelog(folder: Path, rows: Sequence[Mapping[str, Any]], version: str) -> str:
-    """The changelog, continued as far as the manifest of the folder before vouches for it."""
-    try:
-        manifest = read_manifest(folder)
-        before = records_of(verified_bytes(folder, RAGAS_NAME, manifest))
-        log = verified_bytes(folder, CHANGELOG_NAME, manifest).decode()
-    except (DatasetError, UnicodeDecodeError):
-        return grow_changelog(None, changelog_entry(version, len(rows), None, None))
-    if manifest["version"] == version:
-        return log
-    old, new = ({str(row.get("formosa_id")): row for row in each} for each in (before, rows))
-    kept = sorted(old.keys() & new.keys())
-    rekeyed = tuple(each for each in kept if old[each].get("reference") != new[each]["reference"])
-    other = tuple(each for each in kept if old[each] != new[each] and each not in set(rekeyed))
-    change = Change(tuple(sorted(new.keys() - old.keys())), tuple(sorted(old.keys() - new.keys())), rekeyed, (), other)
-    return grow_changelog(log, changelog_entry(version, len(rows), change, manifest["version"]))
-
-
-def records_of(data: bytes) -> list[dict[str, Any]]:
-    """The records of a JSONL file's bytes."""
-    return [parse_json(line, RAGAS_NAME) for line in data.decode().split("\n")[:-1]]

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from support.formosa import judgement_json, make_draft, make_screened, make_window, reply
 
-from opentwbench.dataset.files import jsonl_bytes, read_jsonl
+from opentwbench.dataset.files import JSONL_NAME, jsonl_bytes, read_jsonl
 from opentwbench.dataset.manifest import json_bytes, read_manifest, sha256
 from opentwbench.dataset.model import DatasetError, Withdrawal
 from opentwbench.dataset.publication import PublicationRefused, publish
@@ -31,7 +31,6 @@ from opentwbench.formosa.output import (
     full_version,
     make_items,
     read_full,
-    read_rows,
     sidecar_bytes,
     write_release,
 )
@@ -155,7 +154,7 @@ def test_equal_content_is_equal_bytes_and_a_changed_band_a_changelog(folder: Pat
     before = {entry.name: entry.read_bytes() for entry in folder.iterdir()}
     write_release(release(), folder)
     assert {entry.name: entry.read_bytes() for entry in folder.iterdir()} == before
-    gone = read_rows(folder)[0]["item_id"]
+    gone = read_jsonl(folder / JSONL_NAME)[0]["item_id"]
     withdrawal = Withdrawal(gone, "key_in_doubt", "2026-11-30", "made up")
     first, second = read_manifest(folder)["version"], write_release(release(withdrawals=(withdrawal,)), folder)
     log = (folder / "CHANGELOG.md").read_text("utf-8")
