@@ -7,17 +7,20 @@ What belongs here: counting findings over replies. What does not: the detectors 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import combinations
+from math import fsum
 from types import MappingProxyType
+from typing import NamedTuple
 
 from opentwbench.apparatus.detectors import DETECTORS, each, han, visible
-from opentwbench.apparatus.figures import HIGH, LOW, MODEL, bar_chart, p_value, percent, points, share
+from opentwbench.apparatus.figures import HIGH, LOW, MODEL, bar_chart, p_value, points, share
 from opentwbench.apparatus.result import Both, Cell, Column, MissingInput, Study, Table
-from opentwbench.apparatus.rows import CORRECT, Inputs, Run, shown
+from opentwbench.apparatus.rows import CORRECT, Facts, Inputs, Run, shown
 from opentwbench.apparatus.two_axes import RANKED_BY
 from opentwbench.evaluation.model import Graded
-from opentwbench.evaluation.scoring import rate
+from opentwbench.statistics.intervals import Interval, mean_interval
 from opentwbench.statistics.paired import mcnemar
 
 TITLE = Both("自由文字裡的失誤", "Failures in free text")
@@ -27,14 +30,17 @@ QUESTION = Both(
 )
 METHOD_TEXT = Both(
     "讀每則回覆的可見文字（最後一個 </think> 之後），以四個偵測器檢查，每個都以植入的正例與原生負例測過（次數見文件）。"
-    "比例為至少一處的回覆數，附 95% Wilson 區間；簡體另計每萬個漢字的處數。同一模型各執行合併，只計第一次重複；"
-    "同一模型在不同評測集遇到同一題時，以 McNemar 精確檢定比較該失誤是否出現。n 為回覆數。",
+    "同一題在多個評測集或長度上限下的回覆並非獨立，因此一題只計一次：先求該題各則回覆中有失誤的占比，再對題目取平均；"
+    "95% 區間以題數為樣本數的 Wilson 式（Wilson, 1927；0 與 1 之間的值，變異數不超過二項分布，Bhatia & Davis, 2000，"
+    "故偏保守）。簡體另計每萬個漢字的處數。只計第一次重複。同一模型以同一協定在兩個評測集遇到同一題時，"
+    "以 McNemar 精確檢定比較該失誤是否出現。n 為題數，每個模型的每題計一次。",
     "The visible text of every reply (after the last </think>) is read by four detectors, each tested on planted "
-    "positives and native negatives (counts in the documentation). A rate is the share of replies with at least one "
-    "finding, with a 95% Wilson interval; Simplified characters are also counted per 10,000 Chinese ones. A model's "
-    "runs are pooled, first repeat only; where it met one item in two benchmarks, McNemar's exact test asks whether "
-    "the "
-    "failure comes and goes. n counts replies.",
+    "positives and native negatives (counts in the documentation). Replies to one item under several benchmarks or "
+    "budgets are not independent, so an item counts once: a rate is the mean over items of the share of an item's "
+    "replies with at least one finding. Its 95% interval is Wilson's (1927) at as many trials as items, conservative "
+    "because values within 0 and 1 vary no more than yes and no (Bhatia and Davis, 2000). Simplified characters are "
+    "also counted per 10,000 Chinese ones. First repeat only. Where a model met one item in two benchmarks under one "
+    "protocol, McNemar's exact test asks whether the failure comes and goes. n counts items, each once a model.",
 )
 
 LABELS: Mapping[str, Both] = MappingProxyType(
@@ -50,40 +56,53 @@ EXAMPLE = 40
 """Most characters of an example: enough to see the passage, too few to be a reply."""
 
 
+class Condition(NamedTuple):
+    """Under what a model answered an item once."""
+
+    benchmark: str
+    protocol_id: str
+    serving_precision: str
+
+
+_RIGHT_BIT = 1 << len(DETECTORS)
+"""The bit of a right answer, above those of the detectors in their order."""
+
+
+def _bit(kind: str) -> int:
+    return 1 << tuple(DETECTORS).index(kind)
+
+
 @dataclass
 class Counts:
-    """One model's replies: how many hold at least one finding of each kind, and what they are."""
+    """One model's replies under each condition, and what was found in them."""
 
-    replies: int = 0
     characters: int = 0
     """Chinese characters."""
-    with_any: Counter[str] = field(default_factory=Counter)
     findings: Counter[str] = field(default_factory=Counter)
     passages: Counter[tuple[str, str]] = field(default_factory=Counter)
     """(kind, passage) -> times."""
-    right: Counter[str] = field(default_factory=Counter)
-    """Replies with a finding that are right."""
-    all_right: int = 0
-    by_item: dict[str, dict[str, tuple[bool, ...]]] = field(default_factory=dict)
-    """Benchmark -> item -> whether each kind occurs, in the order of the detectors."""
+    answers: dict[Condition, dict[str, int]] = field(default_factory=dict)
+    """Condition -> item -> one bit a detector that fired, and one for a right answer: 110 models times 23,717 items."""
 
-    def add(self, graded: Graded, method: str, benchmark: str) -> None:
+    @property
+    def replies(self) -> int:
+        """Replies under every condition."""
+        return sum(map(len, self.answers.values()))
+
+    def add(self, graded: Graded, facts: Facts) -> None:
         """Count one reply; an error is none."""
         response = graded.response
         if response.error:
             return
         text = visible(response.content)
         found = dict(each(text))
-        right = graded.outcomes[method] == CORRECT
-        self.replies += 1
+        bits = sum(_bit(kind) for kind in found) | (_RIGHT_BIT if graded.outcomes[facts.method] == CORRECT else 0)
         self.characters += han(text)
-        self.all_right += right
         for kind, passages in found.items():
-            self.with_any[kind] += 1
-            self.right[kind] += right
             self.findings[kind] += sum(len(p.text) for p in passages) if kind == "simplified" else len(passages)
             self.passages.update((kind, p.text[:EXAMPLE]) for p in passages)
-        self.by_item.setdefault(benchmark, {})[response.item_id] = tuple(kind in found for kind in DETECTORS)
+        condition = Condition(facts.benchmark, facts.protocol_id, facts.serving_precision)
+        self.answers.setdefault(condition, {})[response.item_id] = bits
 
 
 def count(runs: Iterable[Run]) -> dict[str, Counts]:
@@ -92,20 +111,75 @@ def count(runs: Iterable[Run]) -> dict[str, Counts]:
     for run in runs:
         counts = found.setdefault(shown(run.facts.model), Counts())
         for graded in run.texts:
-            counts.add(graded, run.facts.method, run.facts.benchmark)
+            counts.add(graded, run.facts)
     return {model: counts for model, counts in found.items() if counts.replies}
 
 
+class Tally(NamedTuple):
+    """The replies to one item: of each kind, how many hold it, and how many of those are right."""
+
+    replies: int
+    right: int
+    having: Counter[str]
+    right_having: Counter[str]
+
+
+def by_item(models: Iterable[Counts]) -> dict[str, Tally]:
+    """Item -> its replies over all conditions of these models."""
+    bits: dict[str, Counter[int]] = {}
+    for counts in models:
+        for answers in counts.answers.values():
+            for item, each_bits in answers.items():
+                bits.setdefault(item, Counter())[each_bits] += 1
+    return {item: _tally(of) for item, of in bits.items()}
+
+
+def _tally(bits: Mapping[int, int]) -> Tally:
+    having: Counter[str] = Counter()
+    right_having: Counter[str] = Counter()
+    for found, times in bits.items():
+        for kind in DETECTORS:
+            if found & _bit(kind):
+                having[kind] += times
+                right_having[kind] += times if found & _RIGHT_BIT else 0
+    right = sum(times for found, times in bits.items() if found & _RIGHT_BIT)
+    return Tally(sum(bits.values()), right, having, right_having)
+
+
+class Mean(NamedTuple):
+    """A share in which every item counts once, with its 95% interval; None of no item."""
+
+    items: int
+    value: float | None
+    low: float
+    high: float
+
+    def cells(self) -> tuple[Cell, Cell, Cell]:
+        """The share in percent with the ends of its interval; None where nothing was counted."""
+        return (None, None, None) if self.value is None else (share(self.value), share(self.low), share(self.high))
+
+
+def mean(shares: Sequence[float]) -> Mean:
+    """The mean of one share an item."""
+    bounds = mean_interval(shares)
+    return Mean(len(shares), fsum(shares) / len(shares) if shares else None, bounds.low, bounds.high)
+
+
+def rate_of(tallies: Iterable[Tally], kind: str) -> Mean:
+    """How often a failure occurs."""
+    return mean([each.having[kind] / each.replies for each in tallies])
+
+
 def comes_and_goes(counts: Counts, kind: str) -> tuple[int, int, int]:
-    """(items met in the first two benchmarks, finding in the first only, in the second only)."""
-    place = tuple(DETECTORS).index(kind)
-    if len(counts.by_item) < 2:
-        return 0, 0, 0
-    first, second = (counts.by_item[name] for name in sorted(counts.by_item)[:2])
-    shared = first.keys() & second.keys()
-    one = sum(first[item][place] and not second[item][place] for item in shared)
-    two = sum(second[item][place] and not first[item][place] for item in shared)
-    return len(shared), one, two
+    """(items met in two benchmarks under one protocol and precision, finding in the first only, in the second only)."""
+    for one, two in combinations(sorted(counts.answers), 2):
+        if one.benchmark != two.benchmark and one[1:] == two[1:]:
+            first, second, bit = counts.answers[one], counts.answers[two], _bit(kind)
+            shared = first.keys() & second.keys()
+            only_first = sum(bool(first[item] & bit) and not second[item] & bit for item in shared)
+            only_second = sum(bool(second[item] & bit) and not first[item] & bit for item in shared)
+            return len(shared), only_first, only_second
+    return 0, 0, 0
 
 
 def study(inputs: Inputs) -> Study:
@@ -115,31 +189,33 @@ def study(inputs: Inputs) -> Study:
     found = count(runs)
     if not found:
         raise MissingInput("沒有保存任何回覆文字", "no stored reply has a text")
-    n = sum(counts.replies for counts in found.values())
-    table = [(model, *_row(kind, counts)) for model, counts in found.items() for kind in DETECTORS]
+    tallies = {model: by_item([counts]) for model, counts in found.items()}
+    rates = {(model, kind): rate_of(of.values(), kind) for model, of in tallies.items() for kind in DETECTORS}
+    everything = by_item(found.values())
+    n = sum(map(len, tallies.values()))
+    table = [(model, *_row(kind, found[model], tallies[model], rate)) for (model, kind), rate in rates.items()]
     return Study(
         "free_text",
         TITLE,
         QUESTION,
         METHOD_TEXT,
-        _finding(found, n),
+        _finding(rates, everything, n),
         n,
         inputs.label(runs),
         (
             Table(Both("各模型的失誤比例", "Rates by model"), _RATES, tuple(table[:2_000])),
-            Table(Both("失誤與答對", "Failures and right answers"), _RIGHT, tuple(_right(found))),
+            Table(Both("失誤與答對", "Failures and right answers"), _RIGHT, tuple(_right(everything.values()))),
             Table(Both("同題再問一次", "The same item asked again"), _AGAIN, tuple(_again(found))),
             Table(Both("最常見的片段", "Most frequent passages"), _PASSAGES, tuple(_passages(found))),
         ),
         (
             bar_chart(
-                Both("至少一處失誤的回覆", "Replies with at least one finding"),
+                Both("各模型的失誤比例", "Rates of failures by model"),
                 [
-                    {"name": model, "value": share(counts.with_any[kind] / counts.replies), "series": _both(kind)}
-                    for model, counts in found.items()
-                    for kind in DETECTORS
+                    {"name": model, "value": share(rate.value), "series": _both(kind)}
+                    for (model, kind), rate in rates.items()
                 ],
-                Both("占回覆的比例 (%)", "share of replies (%)"),
+                Both("比例 (%)，一題計一次", "rate (%), an item counts once"),
                 Both("失誤", "failure"),
             ),
         ),
@@ -150,26 +226,26 @@ def _both(kind: str) -> str:
     return LABELS[kind].in_one()
 
 
-def _row(kind: str, counts: Counts) -> tuple[Cell, ...]:
+def _row(kind: str, counts: Counts, tallies: Mapping[str, Tally], rate: Mean) -> tuple[Cell, ...]:
     density = 10_000 * counts.findings[kind] / counts.characters if counts.characters else None
-    found = counts.with_any[kind]
-    return _both(kind), counts.replies, found, *percent(rate(found, counts.replies)), points(density)
+    found = sum(each.having[kind] for each in tallies.values())
+    return _both(kind), rate.items, counts.replies, found, *rate.cells(), points(density)
 
 
-def _right(found: Mapping[str, Counts]) -> Iterable[tuple[Cell, ...]]:
+def _right(tallies: Iterable[Tally]) -> Iterable[tuple[Cell, ...]]:
+    every = list(tallies)
     for kind in DETECTORS:
-        having = sum(counts.with_any[kind] for counts in found.values())
-        right = sum(counts.right[kind] for counts in found.values())
-        others = sum(counts.replies for counts in found.values()) - having
-        others_right = sum(counts.all_right for counts in found.values()) - right
-        yield _both(kind), having, *percent(rate(right, having)), others, *percent(rate(others_right, others))
+        having = mean([each.right_having[kind] / each.having[kind] for each in every if each.having[kind]])
+        others = [each for each in every if each.replies > each.having[kind]]
+        rest = mean([(e.right - e.right_having[kind]) / (e.replies - e.having[kind]) for e in others])
+        yield _both(kind), having.items, *having.cells(), rest.items, *rest.cells()
 
 
 def _again(found: Mapping[str, Counts]) -> Iterable[tuple[Cell, ...]]:
     for model, counts in found.items():
         for kind in DETECTORS:
             shared, one, two = comes_and_goes(counts, kind)
-            if shared and counts.with_any[kind]:
+            if shared and counts.findings[kind]:
                 yield model, _both(kind), shared, one, two, p_value(mcnemar(one, two).exact_p)
 
 
@@ -184,18 +260,19 @@ def _passages(found: Mapping[str, Counts]) -> Iterable[tuple[Cell, ...]]:
             yield _both(kind), codes or text, times
 
 
-def _finding(found: Mapping[str, Counts], n: int) -> Both:
+def _finding(rates: Mapping[tuple[str, str], Mean], everything: Mapping[str, Tally], n: int) -> Both:
     zh: list[str] = []
     en: list[str] = []
     for kind in DETECTORS:
-        total = sum(counts.with_any[kind] for counts in found.values())
-        worst = max(found, key=lambda model: found[model].with_any[kind] / found[model].replies)
-        most = found[worst].with_any[kind] / found[worst].replies
-        zh.append(f"{LABELS[kind].zh} {total / n:.2%}（最高 {most:.1%}）")
-        en.append(f"{LABELS[kind].en} {total / n:.2%} (at most {most:.1%})")
+        of = rate_of(everything.values(), kind)
+        most = max(rate.value or 0.0 for (_, of_kind), rate in rates.items() if of_kind == kind)
+        bounds = Interval(of.low, of.high).shown()
+        zh.append(f"{LABELS[kind].zh} {of.value or 0.0:.2%}（95% 區間 {bounds}；最高的模型 {most:.1%}）")
+        en.append(f"{LABELS[kind].en} {of.value or 0.0:.2%} (95% {bounds}; at most {most:.1%} in a model)")
+    models = len({model for model, _ in rates})
     return Both(
-        f"{len(found)} 個模型、{n:,} 則回覆：" + "、".join(zh) + "。",
-        f"{len(found)} models, {n:,} replies: " + ", ".join(en) + ".",
+        f"{models} 個模型、{len(everything):,} 題（每個模型的每題計一次，n = {n:,}）：" + "、".join(zh) + "。",
+        f"{models} models, {len(everything):,} items (each once a model, n = {n:,}): " + ", ".join(en) + ".",
     )
 
 
@@ -203,20 +280,21 @@ _KIND = Column("failure", Both("失誤", "failure"))
 _RATES = (
     MODEL,
     _KIND,
+    Column("items", Both("題數", "items"), "items"),
     Column("replies", Both("回覆數", "replies"), "replies"),
     Column("found", Both("有失誤的回覆", "with a finding"), "replies"),
-    Column("share", Both("占比", "share"), "%"),
+    Column("share", Both("比例，一題計一次", "rate, an item once"), "%"),
     LOW,
     HIGH,
     Column("density", Both("每萬漢字", "per 10,000 Chinese characters")),
 )
 _RIGHT = (
     _KIND,
-    Column("having", Both("有失誤的回覆", "with a finding"), "replies"),
+    Column("having", Both("有失誤的題數", "items with a finding"), "items"),
     Column("right", Both("有失誤者答對", "right, with"), "%"),
     Column("right_low", Both("95% 下界", "95% low"), "%"),
     Column("right_high", Both("95% 上界", "95% high"), "%"),
-    Column("others", Both("無失誤的回覆", "without"), "replies"),
+    Column("others", Both("無失誤的題數", "items without"), "items"),
     Column("others_right", Both("無失誤者答對", "right, without"), "%"),
     Column("others_low", Both("95% 下界", "95% low"), "%"),
     Column("others_high", Both("95% 上界", "95% high"), "%"),

@@ -7,6 +7,7 @@ What does not: thresholds (they belong to the check that applies them) and anyth
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
 
@@ -45,14 +46,30 @@ def wilson(successes: int, trials: int, confidence: float = 0.95) -> Interval:
         raise ValueError(f"confidence must lie inside (0, 1), got {confidence}")
     if trials == 0:
         return Interval(0.0, 1.0)
-    z = NormalDist().inv_cdf(0.5 + confidence / 2)
-    share = successes / trials
+    return _score_interval(successes / trials, trials, NormalDist().inv_cdf(0.5 + confidence / 2))
+
+
+def mean_interval(values: Sequence[float]) -> Interval:
+    """95 % interval of the mean of independent values within 0..1: one value a cluster, the share within it.
+
+    Wilson's interval at as many trials as there are values. It is conservative, because no variable within 0..1 of mean
+    m has a variance above m (1 - m), which is that of yes or no (R. Bhatia, C. Davis, "A better bound on the variance",
+    American Mathematical Monthly 107 (2000)); it says something where every value is 0. No value gives 0..1.
+    Raises ValueError for a value outside 0..1.
+    """
+    if not all(0.0 <= value <= 1.0 for value in values):
+        raise ValueError("shares lie within 0 and 1")
+    n = len(values)
+    return _score_interval(math.fsum(values) / n, n, Z95) if n else Interval(0.0, 1.0)
+
+
+def _score_interval(share: float, trials: int, z: float) -> Interval:
     scale = 1 + z * z / trials
     centre = (share + z * z / (2 * trials)) / scale
     half = z / scale * math.sqrt(share * (1 - share) / trials + z * z / (4 * trials * trials))
     # At the ends the formula gives exactly 0 and 1; rounding must not make it -1e-19.
-    low = 0.0 if successes == 0 else max(0.0, centre - half)
-    high = 1.0 if successes == trials else min(1.0, centre + half)
+    low = 0.0 if share == 0 else max(0.0, centre - half)
+    high = 1.0 if share == 1 else min(1.0, centre + half)
     return Interval(low, high)
 
 

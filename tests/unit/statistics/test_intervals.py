@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from opentwbench.statistics.intervals import binomial_tail, wilson
+from opentwbench.statistics.intervals import Interval, binomial_tail, mean_interval, wilson
 
 
 @pytest.mark.parametrize(
@@ -87,3 +87,24 @@ def test_large_counts_stay_finite() -> None:
 )
 def test_an_interval_is_rounded_outwards(hits: int, trials: int, words: str) -> None:
     assert wilson(hits, trials).shown() == words
+
+
+def test_the_mean_of_one_share_an_item_by_hand() -> None:
+    # Of yes and no it is Wilson's interval: 15 of 148 in Newcombe's table.
+    assert mean_interval([1.0] * 15 + [0.0] * 133) == wilson(15, 148)
+    # Two items, each in half of its replies, are two trials of share 0.5: z^2 = 3.8415,
+    # half = sqrt(0.25 / 2 + 3.8415 / 16) * 1.96 / (1 + 3.8415 / 2) = 0.40546.
+    found = mean_interval([0.5, 0.5])
+    assert (found.low, found.high) == pytest.approx((0.09454, 0.90546), abs=1e-5)
+    assert mean_interval([0.0] * 10) == wilson(0, 10)
+    assert mean_interval([]) == Interval(0.0, 1.0)
+    for bad in (-0.1, 1.1, math.nan):
+        with pytest.raises(ValueError, match="within 0 and 1"):
+            mean_interval([0.5, bad])
+
+
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=50))
+def test_the_interval_of_a_mean_holds_it(values: list[float]) -> None:
+    found = mean_interval(values)
+    assert 0.0 <= found.low <= math.fsum(values) / len(values) + 1e-12
+    assert math.fsum(values) / len(values) - 1e-12 <= found.high <= 1.0
