@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from opentwbench.apparatus import figures
+from opentwbench.apparatus.two_axes import ABOVE, TOP
 
 
 class Both(NamedTuple):
@@ -106,8 +107,8 @@ STANDINGS = {
 
 SCOPES = {
     "all": Both("全部模型", "all models"),
-    "top_20": Both("前 20 名", "the top 20"),
-    "above_threshold": Both("一半以上答對", "half or more right"),
+    f"top_{TOP}": Both(f"前 {TOP} 名", f"the top {TOP}"),
+    "above_threshold": Both(f"第一軸 {ABOVE:.0%} 以上", f"{ABOVE:.0%} or more on the first axis"),
 }
 
 SIZES = (

@@ -7,7 +7,7 @@ from support.apparatus import card, cells, inputs, rows, run
 
 from opentwbench.apparatus.result import MissingInput
 from opentwbench.apparatus.studies import conduct
-from opentwbench.apparatus.two_axes import agreements, groups_of, median_interval, pairs, shift, shifts, study
+from opentwbench.apparatus.two_axes import agreements, by_model, groups_of, median_interval, pairs, shift, shifts, study
 
 
 def word(right: int, of: int = 10) -> str:
@@ -36,6 +36,26 @@ def test_shifts_by_hand() -> None:
     assert shifts(pairs(RUNS, "exam", "box"), "strict") == {"a": -2, "b": 1, "c": -1, "d": 2}
     moved = shift([1, 2])
     assert (moved.models, moved.mean, moved.median, moved.low, moved.sign_p) == (2, 1.5, 1.5, None, 0.5)
+    # Two values: deviation 0.7071 over sqrt(2) is 0.5, times t(1) = 12.7062.
+    assert (moved.mean_low, moved.mean_high) == pytest.approx((1.5 - 6.3531, 1.5 + 6.3531), abs=1e-3)
+
+
+def test_one_model_or_models_that_move_alike_have_no_interval_of_the_mean() -> None:
+    assert shift([2]).mean_low is None and shift([2, 2, 2]).mean_high is None
+
+
+def test_two_runs_of_a_model_are_one_model() -> None:
+    again = [run("a", rows(word(right)), benchmark=benchmark, budget=16384)
+             for benchmark, right in zip(("exam", "formosa"), (9, 1), strict=True)]  # fmt: skip
+    found = pairs([*RUNS, *again], "exam", "box")
+    moved = shifts(found, "strict")
+    assert {name: moved[name] for name in moved if name.startswith("a")} == {
+        "a (16384, unknown)": -4, "a (4096, unknown)": -2,
+    }  # fmt: skip
+    assert by_model([pair for pair in found if pair.model == "a"], moved) == [-3.0]
+    result = study(inputs(*RUNS, *again, cards=[card("a", taiwan_tuned=False), *CARDS[:2]]))
+    assert result.n == 4
+    assert ("strict", "not tuned for Taiwan", 1, -3.0) in cells(result, 1, "method", "group", "models", "mean")
 
 
 def test_the_interval_of_a_median() -> None:
@@ -50,7 +70,10 @@ def test_the_study() -> None:
     assert found.n == 4
     groups = [row for row in cells(found, 1, "method", "group", "models", "mean", "median") if row[0] == "strict"]
     assert groups == [("strict", "tuned for Taiwan", 2, 1.5, 1.5), ("strict", "not tuned for Taiwan", 1, -2, -2)]
-    assert "rho 0.00" in found.finding.en and "+1.5 places" in found.finding.en
+    assert "rho 0.00" in found.finding.en and "mean of +1.5 places" in found.finding.en
+    assert "(n = 2)" in found.finding.en and "(95% \u22124.9 to +7.9)" in found.finding.en
+    assert "paired sign test p = 0.500" in found.finding.en
+    assert cells(found, 1, "mean_low", "mean_high")[:1] == [(-4.85, 7.85)]
 
 
 def test_what_a_card_does_not_state_is_in_no_group() -> None:
