@@ -141,6 +141,7 @@ def study(inputs: Inputs) -> Study:
         )
     mean_shift = sum(100 * each.anchor.shift for each in found) / len(found)
     mean_whole = sum(each.whole for each in found) / len(found)
+    told = decomposed(mean_whole, mean_shift)
     inside = sum(each.inside for each in found)
     out = f"；{left_out} 次執行缺少科目" if left_out else ""
     out_en = f"; {left_out} runs lack a drawn subject and are left out" if left_out else ""
@@ -150,12 +151,8 @@ def study(inputs: Inputs) -> Study:
         QUESTION,
         METHOD_TEXT,
         Both(
-            f"{len(found)} 次全體執行：抽樣分數平均偏移 {signed(mean_whole)} 個百分點，"
-            f"其中組成效應 {signed(mean_shift)}；"
-            f"{inside} 次落在錨定的 95% 區間內{out}。",
-            f"{len(found)} full runs: the sample shifts scores by {signed(mean_whole)} points on average, of which "
-            "composition "
-            f"explains {signed(mean_shift)}; {inside} lie inside the 95% interval of their anchor{out_en}.",
+            f"{len(found)} 次全體執行：{told.zh}；{inside} 次落在錨定的 95% 區間內{out}。",
+            f"{len(found)} full runs: {told.en}; {inside} lie inside the 95% interval of their anchor{out_en}.",
         ),
         sum(each.replies for each in found),
         inputs.label(used),
@@ -173,6 +170,23 @@ def study(inputs: Inputs) -> Study:
             ),
         ),
     )
+
+
+def decomposed(whole: float, composition_shift: float) -> Both:
+    """A mean shift in points as the sum of its two parts, in words that hold whatever their signs and sizes.
+
+    A part is no share of the whole: of +0.3 composition may be +0.6, and of 0.0 it may be -1.2. The rest is what the
+    two printed figures leave, so that the sentence adds up to the tenth.
+    """
+    total, part = round(whole, 1), round(composition_shift, 1)
+    rest = round(total - part, 1) + 0.0  # no minus nought
+    total, part = total + 0.0, part + 0.0
+    zh = f"抽樣分數平均偏移 {signed(total)} 個百分點，為組成效應 {signed(part)} 與其餘 {signed(rest)} 之和"
+    en = f"the sample shifts scores by {signed(total)} points on average, the sum of {signed(part)} by composition and "
+    en += f"{signed(rest)} by everything else"
+    if part * rest < 0:
+        zh, en = f"{zh}（兩者方向相反，部分抵銷）", f"{en} (opposite directions that partly cancel)"
+    return Both(zh, en)
 
 
 def _same(full: Run, samples: Sequence[Run]) -> Run | None:

@@ -6,7 +6,7 @@ import pytest
 from support.apparatus import cells, inputs, rows, run
 
 from opentwbench.apparatus.result import MissingInput
-from opentwbench.apparatus.sample_population import composition, place, study
+from opentwbench.apparatus.sample_population import composition, decomposed, place, study
 from opentwbench.apparatus.studies import conduct
 
 # Two subjects. Population: easy 8 items (all right), hard 2 items (none right): 80 %.
@@ -53,6 +53,36 @@ def test_the_study() -> None:
         ("easy", 80.0, 50.0),
         ("hard", 20.0, 50.0),
     ]
+
+
+@pytest.mark.parametrize(
+    ("whole", "part", "en"),
+    [
+        (
+            0.3,
+            0.6,
+            "by +0.3 points on average, the sum of +0.6 by composition and \u22120.3 by everything else (opposite",
+        ),
+        (
+            -30.0,
+            -30.0,
+            "by \u221230.0 points on average, the sum of \u221230.0 by composition and +0.0 by everything else",
+        ),
+        (-0.04, 1.2, "by +0.0 points on average, the sum of +1.2 by composition and \u22121.2 by everything else (opp"),
+        # 0.34 = 0.05 + 0.29 to the tenth is 0.3 = 0.1 + 0.3: the rest is what the printed figures leave.
+        (0.34, 0.051, "by +0.3 points on average, the sum of +0.1 by composition and +0.2 by everything else"),
+        (
+            -2.0,
+            -0.5,
+            "by \u22122.0 points on average, the sum of \u22120.5 by composition and \u22121.5 by everything else",
+        ),
+    ],
+)
+def test_the_parts_add_up_in_words_whatever_their_signs(whole: float, part: float, en: str) -> None:
+    told = decomposed(whole, part)
+    assert en in told.en
+    assert ("cancel" in told.en) is ("抵銷" in told.zh) is en.endswith(("(opposite", "(opp"))
+    assert "of which" not in told.en and "其中" not in told.zh
 
 
 def test_a_run_without_a_drawn_subject_cannot_be_weighed() -> None:
