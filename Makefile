@@ -33,7 +33,7 @@ export DBT_SEND_ANONYMOUS_USAGE_STATS := false
 # uv takes the Python that ran it and never downloads another one.
 export UV_PYTHON_DOWNLOADS := never
 
-.PHONY: help setup demo test lint format ui bench screenshots clean python model twinkle axe fuzz audit-deps stack
+.PHONY: help setup demo test lint format ui bench screenshots clean python model twinkle ragas axe fuzz audit-deps stack
 
 help: ## list these commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 14
@@ -62,9 +62,10 @@ demo: setup ## run the whole track over the sample ministry, fetched through a l
 	@mkdir -p "$(call home,$(DEMO)/store)" && cp dagster.yaml "$(call home,$(DEMO)/store)"
 	@DAGSTER_HOME="$(call home,$(DEMO)/store)" $(BIN)/python -m orchestration.demo $(DEMO)
 
-# Both are fetched before the tests, which skip, saying so, where they are absent.
+# All are fetched before the tests, which skip, saying so, where they are absent.
 MODEL_STAMP := .venv/.model-done
 TWINKLE_STAMP := tests/twinkle/.venv/.twinkle-done
+RAGAS_STAMP := tests/ragas/.venv/.ragas-done
 
 model: $(MODEL_STAMP) ## show Gemma's terms of use, then fetch the demo model (otb evaluate --demo-model)
 
@@ -80,10 +81,16 @@ $(TWINKLE_STAMP): tests/twinkle/uv.lock tests/twinkle/pyproject.toml | $(STAMP)
 	@$(UV) sync --frozen --project tests/twinkle --python "$$($(PYTHON) -c 'import sys; print(sys.executable)')"
 	@touch $@
 
+ragas: $(RAGAS_STAMP) ## make the environment of the real ragas library, which one test compares our judge with
+
+$(RAGAS_STAMP): tests/ragas/uv.lock tests/ragas/pyproject.toml | $(STAMP)
+	@$(UV) sync --frozen --project tests/ragas --python "$$($(PYTHON) -c 'import sys; print(sys.executable)')"
+	@touch $@
+
 axe: setup ## fetch axe-core, the accessibility rules of the browser tests, through npm's configured registry
 	@$(BIN)/python tests/support/axe.py
 
-test: setup model twinkle axe ## run every test; those on real papers read OTB_SHARED (default ../shared)
+test: setup model twinkle ragas axe ## run every test; those on real papers read OTB_SHARED (default ../shared)
 	@$(BIN)/pytest -n auto --dist loadfile
 
 lint: setup ## style, types, import contract, and whether Dagster can load everything
