@@ -21,7 +21,7 @@ from rich.table import Table
 
 from opentwbench.exam.index import MAX_VANISHED_SHARE
 from orchestration import build_formosa_command, index_command
-from resources.connections import NOT_APPLIED
+from resources.connections import INDEX_MAX_AGE_HOURS, NOT_APPLIED
 
 if TYPE_CHECKING:
     from orchestration.build import BuildReport
@@ -83,6 +83,9 @@ def exam(
     max_age_days: Annotated[
         float, typer.Option(min=0, help="Days before a paper is asked for again; with --recheck, 0 asks for all.")
     ] = 30.0,
+    index_max_age_hours: Annotated[
+        float, typer.Option(min=0, help="Hours before the index is asked for again; 0 asks now.")
+    ] = INDEX_MAX_AGE_HOURS,
     legal_benchmark: Annotated[str, typer.Option(help="tw-legal-benchmark-v2, to leave its items out.")] = "",
     tmmlu: Annotated[str, typer.Option(help="TMMLU+, to leave its items out.")] = "",
     maintainer: Annotated[str, typer.Option(help=f"JSONL of items that a maintainer excluded. {KEPT}")] = "",
@@ -96,7 +99,7 @@ def exam(
                 _stop(USAGE, f"--{option.replace('_', '-')} {value}: there is no such file")
             lists[option] = str(Path(value).resolve())
     ministry = {"delay_seconds": delay, "jitter_seconds": delay / 2, "max_age_days": max_age_days}
-    ministry["max_vanished_share"] = max_vanished_share
+    ministry |= {"max_vanished_share": max_vanished_share, "index_max_age_hours": index_max_age_hours}
     report = _run(source, store, tuple(year or ()), tuple(subject or ()), ministry, processes, lists, recheck)
     if as_json:
         print(json.dumps(report.to_json(), ensure_ascii=False))

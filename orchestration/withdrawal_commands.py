@@ -1,12 +1,13 @@
-"""`otb subject proposals` and `otb subject withdraw`: items that a person should look at, and what he decided.
+"""`otb subject proposals`, `withdraw` and `exclude`: items that a person should look at, and what he decided.
 
 What belongs here: arguments, tables, exit statuses. What does not: signs of dependence (`opentwbench.exam.dependence`)
-and the list of withdrawals (`opentwbench.dataset.withdrawal`).
+and the lists of withdrawn and excluded items (`opentwbench.dataset.withdrawal`; both have one form).
 """
 
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from datetime import date as calendar_date
 from pathlib import Path
 from typing import Annotated, NoReturn
@@ -36,6 +37,7 @@ def add_to(app: typer.Typer) -> None:
     """Register the commands."""
     app.command(name="proposals", epilog=STATUSES)(propose)
     app.command(epilog=STATUSES)(withdraw)
+    app.command(epilog=STATUSES)(exclude)
 
 
 def propose(
@@ -63,17 +65,41 @@ def propose(
         _show(found, len(chosen), Console())
 
 
+ItemArgument = Annotated[str, typer.Argument(help="Id of an item that the data set holds.")]
+EvidenceOption = Annotated[str, typer.Option(help="What was seen and where, in one line; no text of the item.")]
+DateOption = Annotated[str, typer.Option(help="Day of the decision, YYYY-MM-DD. Default: today.", show_default=False)]
+
+
 def withdraw(
-    item_id: Annotated[str, typer.Argument(help="Id of a published item.")],
+    item_id: ItemArgument,
     reason: Annotated[WithdrawalReason, typer.Option(help="Why it leaves the scored set.")],
-    evidence: Annotated[str, typer.Option(help="What was seen and where, in one line; no text of the item.")],
+    evidence: EvidenceOption,
     withdrawn: Annotated[Path, typer.Option(help="The list that otb build exam gets as --withdrawn.")],
-    date: Annotated[
-        str, typer.Option(help="Day of the decision, YYYY-MM-DD. Default: today.", show_default=False)
-    ] = "",
+    date: DateOption = "",
     store: StoreOption = "store",
 ) -> None:
     """Take one item out of the scored set: it stays published. The next build makes a new version of its data set."""
+    slug = _record(item_id, Withdrawal(item_id, reason.value, date, evidence), withdrawn, store)
+    again = f"otb build exam --store {store} --withdrawn {withdrawn} (and the --source as before)"
+    typer.echo(f"{item_id} leaves the scored set of {slug} with the next build: {again}")
+
+
+def exclude(
+    item_id: ItemArgument,
+    reason: Annotated[WithdrawalReason, typer.Option(help="Why it must not be published.")],
+    evidence: EvidenceOption,
+    maintainer: Annotated[Path, typer.Option(help="The list that otb build exam gets as --maintainer.")],
+    date: DateOption = "",
+    store: StoreOption = "store",
+) -> None:
+    """Take one item out of its data set: the next build publishes it no more and counts it as maintainer_excluded."""
+    slug = _record(item_id, Withdrawal(item_id, reason.value, date, evidence), maintainer, store)
+    again = f"otb build exam --store {store} --maintainer {maintainer} (and the --source as before)"
+    typer.echo(f"{item_id} leaves {slug} with the next build: {again}")
+
+
+def _record(item_id: str, decided: Withdrawal, listed: Path, store: str) -> str:
+    """Write a decision down, dated today unless it has a day; the slug of its subject. Stops for what cannot be."""
     slug = next((s for s, subject in REGISTRY.items() if subject.key == item_id.rpartition("-")[0]), None)
     if slug is None:
         _stop(USAGE, f"{_plain(item_id)}: no subject has such ids")
@@ -83,19 +109,18 @@ def withdraw(
     items = _items(place, slug)
     buckets = sorted({item.bucket for item in items if item.item_id == item_id})
     if buckets and PUBLISHED not in buckets:
-        _stop(USAGE, f"{item_id} is not published but {', '.join(buckets)}: there is nothing to withdraw")
+        _stop(USAGE, f"{item_id} is not published but {', '.join(buckets)}: there is nothing to withdraw or exclude")
     today = calendar_date.today().isoformat()
-    if date[:1].isdigit() and date > today:
-        _stop(USAGE, f"--date {_plain(date)}: the day is still to come")
-    if len(evidence.splitlines()) != 1:
+    if decided.date[:1].isdigit() and decided.date > today:
+        _stop(USAGE, f"--date {_plain(decided.date)}: the day is still to come")
+    if len(decided.evidence.splitlines()) != 1:
         _stop(USAGE, "--evidence: one line, please")
-    entry = Withdrawal(item_id, reason.value, date or today, evidence)
+    entry = replace(decided, date=decided.date or today)
     try:
-        record_withdrawal(withdrawn, entry, {item.item_id for item in items if item.bucket == PUBLISHED})
+        record_withdrawal(listed, entry, {item.item_id for item in items if item.bucket == PUBLISHED})
     except (DatasetError, OSError) as error:
         _stop(USAGE, _plain(str(error)))
-    again = f"otb build exam --store {store} --withdrawn {withdrawn} (and the --source as before)"
-    typer.echo(f"{item_id} leaves the scored set of {slug} with the next build: {again}")
+    return slug
 
 
 def _open(store: str, slug: str | None) -> Store:

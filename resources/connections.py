@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 _POLITE = Politeness()
 _LIMITS = Limits()
 
+INDEX_MAX_AGE_HOURS = _LIMITS.index_max_age_seconds / DAY * 24
+"""How long the index is believed unless somebody says otherwise."""
+
 
 @dataclass(frozen=True, slots=True)
 class MinistryConnection:
@@ -38,7 +41,7 @@ class MinistryConnection:
     timeout_seconds: float = _POLITE.timeout_seconds
     max_age_days: float = _LIMITS.max_age_seconds / DAY
     missing_max_age_days: float = _LIMITS.missing_max_age_seconds / DAY
-    index_max_age_hours: float = _LIMITS.index_max_age_seconds / DAY * 24
+    index_max_age_hours: float = INDEX_MAX_AGE_HOURS
     max_pdf_bytes: int = _LIMITS.max_pdf_bytes
     max_index_bytes: int = _LIMITS.max_index_bytes
     max_vanished_share: float = MAX_VANISHED_SHARE

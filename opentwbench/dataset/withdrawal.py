@@ -49,7 +49,7 @@ def record_withdrawal(path: Path, withdrawal: Withdrawal, known: Collection[str]
     def check(held: bytes) -> None:
         for number, line in enumerate(_lines(held, path.name), start=1):
             if _withdrawal(line, f"{path.name} line {number}").item_id == withdrawal.item_id:
-                raise DatasetError(f"{path.name} line {number}: {withdrawal.item_id} is withdrawn already")
+                raise DatasetError(f"{path.name} line {number}: {withdrawal.item_id} is on the list already")
 
     try:
         append_line(path, json_line(withdrawal.to_json()).encode(), check)

@@ -103,6 +103,27 @@ def test_a_later_build_applies_the_list_that_an_earlier_one_was_given(
     assert json.loads(otb(*build)[1])["applied_lists"] == {}
 
 
+def test_an_excluded_item_leaves_the_data_set_and_is_counted(
+    copied: Path, sample_ministry: Path, tmp_path: Path
+) -> None:
+    listed = tmp_path / "excluded.jsonl"
+    lines = items(copied, LIBRARY)
+    chosen = next(item["item_id"] for item in lines if item["bucket"] == "published")
+    given = ("--reason", "text_damaged", "--evidence", "page 2: two stems in one", "--maintainer", listed)
+    status, words, _ = otb("subject", "exclude", chosen, "--store", copied, *given)
+    assert (status, chosen in words) == (0, True)
+    status, _, error = otb("subject", "exclude", chosen, "--store", copied, *given)
+    assert (status, "on the list already" in error) == (2, True)
+    build = ("build", "exam", "--source", sample_ministry, "--store", copied, "--delay", 0)
+    assert otb(*build, "--maintainer", listed)[0] == 0
+    manifest = json.loads((copied / "datasets" / LIBRARY / "manifest.json").read_text())
+    assert manifest["counts"]["items"] == sum(item["bucket"] == "published" for item in lines) - 1
+    assert {item["bucket"] for item in items(copied, LIBRARY) if item["item_id"] == chosen} == {"maintainer_excluded"}
+    assert chosen not in (copied / "publications" / LIBRARY / "benchmark.jsonl").read_text()
+    status, _, error = otb("subject", "exclude", chosen, "--store", copied, *given)
+    assert (status, "is not published but maintainer_excluded" in error) == (2, True)
+
+
 def test_what_cannot_be_withdrawn_is_named_and_nothing_is_written(copied: Path, tmp_path: Path) -> None:
     listed = tmp_path / "withdrawn.jsonl"
     item = next(item for item in items(copied, LIBRARY) if item["bucket"] == "published")
@@ -124,7 +145,7 @@ def test_what_cannot_be_withdrawn_is_named_and_nothing_is_written(copied: Path, 
     assert withdraw(copied, item["item_id"], listed)[0] == 0
     before = listed.read_bytes()
     got = withdraw(copied, item["item_id"], listed)
-    assert (got[0], "withdrawn already" in got[2]) == (2, True)
+    assert (got[0], "on the list already" in got[2]) == (2, True)
     assert listed.read_bytes() == before
     assert otb("subject", "withdraw", item["item_id"], "--store", tmp_path / "empty", "--withdrawn", listed)[0] == 2
     assert withdraw(tmp_path / "empty", item["item_id"], listed)[0] == 3

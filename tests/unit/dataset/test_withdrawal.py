@@ -38,7 +38,7 @@ def test_withdrawals_are_added_line_by_line(tmp_path: Path) -> None:
         ({"evidence": " "}, "evidence must be"),
         ({"date": "30 Nov"}, "YYYY-MM-DD"),
         ({"date": "2026-02-30"}, "YYYY-MM-DD"),
-        ({}, "line 1: .* is withdrawn already"),
+        ({}, "line 1: .* is on the list already"),
     ],
 )
 def test_what_cannot_be_withdrawn_leaves_the_list_as_it_was(tmp_path: Path, change: dict[str, str], words: str) -> None:
