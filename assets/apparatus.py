@@ -18,6 +18,9 @@ from resources.settings import StoreResource
 READ = ("items", "key_figures", "model_cards", "protocols", "responses", "runs", "withdrawals")
 """The raw tables that studies read."""
 
+ALSO_READS = {"judge_panel": ("formosa_judge_study",)}
+"""What one study reads besides."""
+
 
 def _study_asset(study_id: str) -> dg.AssetsDefinition:
     plan = STUDIES[study_id]
@@ -26,7 +29,7 @@ def _study_asset(study_id: str) -> dg.AssetsDefinition:
         key=["apparatus", study_id],
         group_name="apparatus",
         kinds={"json"},
-        deps=[dg.AssetKey(["raw", name]) for name in READ],
+        deps=[*(dg.AssetKey(["raw", name]) for name in READ), *map(dg.AssetKey, ALSO_READS.get(study_id, ()))],
         description=f"{plan.title.zh} · {plan.title.en}. {plan.question.en}",
     )
     def study_asset(store: StoreResource, warehouse: WarehouseResource) -> dg.MaterializeResult:

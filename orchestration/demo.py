@@ -57,12 +57,13 @@ def main(folder: Path, console: Console) -> int:
         configuration = Configuration(store=str(store), source=server.base_url, ministry=polite)
         report = Build(configuration, recorded_instance()).run()
     show(report, console)
-    console.rule("3. sample models (scripted), apparatus studies, mart")
-    show_models(Store(str(store)), console)
+    # Before the studies: that of the judge panel reads the judge study of this step.
     show_formosa(str(store), console)
-    console.rule("4. the public site")
+    console.rule("4. sample models (scripted), apparatus studies, mart")
+    show_models(Store(str(store)), console)
+    console.rule("5. the public site")
     show_site(Store(str(store)), folder / "site", console)
-    console.rule("5. what to open next")
+    console.rule("6. what to open next")
     slug = next(iter(sorted(each["slug"] for each in report.in_state(PUBLISHED))), "")
     steps = [(f"{folder / 'site' / FIRST}", "the public site in a browser, sample models only; no server is needed")]
     if slug:

@@ -10,7 +10,7 @@ import hashlib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 import pyarrow as pa
@@ -26,10 +26,14 @@ from opentwbench.evaluation.journal import RETRIED, read_responses
 from opentwbench.evaluation.model import Graded
 from opentwbench.evaluation.scoring import grade
 from opentwbench.evaluation.warehouse import RESPONSES, WarehouseError, column_of, read_table, table_path, write_table
+from resources.formosa_places import STUDIES as FORMOSA_STUDIES
+from resources.formosa_places import STUDY as FORMOSA_STUDY
+from resources.formosa_places import VERDICTS as FORMOSA_VERDICTS
 from resources.store import Store, StoreError
 
 VERDICTS = "judges/verdicts.jsonl"
-"""Verdicts of a judge panel, in the store: one JSON object a line (opentwbench/apparatus/judge_panel.py)."""
+"""Verdicts of a judge panel that were handed in: one JSON object a line (opentwbench/apparatus/judge_panel.py). They
+are read where the store has no study of Formosa's judges."""
 
 TABLE = "apparatus_studies"
 """The raw table of results."""
@@ -95,14 +99,16 @@ class StoredTexts:
 
 
 @dataclass(frozen=True)
-class StoredVerdicts:
-    """Verdict records, read when they are iterated: a file that is none stops the study that reads it and no other."""
+class StoredLines:
+    """Records of judges, read when they are iterated: a file that is none stops the one study that reads it."""
 
     store: Store
+    name: str
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
-        with self.store.folder("judges") as folder:
-            yield from read_jsonl(folder / Path(VERDICTS).name)
+        place = PurePosixPath(self.name)
+        with self.store.folder(str(place.parent)) as folder:
+            yield from read_jsonl(folder / place.name)
 
 
 @dataclass(frozen=True)
@@ -121,7 +127,7 @@ class Apparatus:
             subjects={row["item_id"]: row["subject"] for row in read_table(self.raw, "items")},
             key_figures=read_table(self.raw, "key_figures"),
             cards=read_table(self.raw, "model_cards"),
-            verdicts=self._verdicts(),
+            **self._judges(),
         )
 
     def made_from(self) -> str:
@@ -129,8 +135,9 @@ class Apparatus:
         parts = [f"{path.name} {_digest(path)}" for path in sorted(LIBRARY.glob("*.py"))]
         raw = (path for path in sorted(self.raw.rglob("*.parquet")) if path.stem != "apparatus_studies")
         parts += [f"{path.relative_to(self.raw).as_posix()} {_digest(path)}" for path in raw]
-        if self.store.exists(VERDICTS):
-            parts.append(f"verdicts {hashlib.sha256(self.store.read(VERDICTS)).hexdigest()}")
+        for name in (VERDICTS, FORMOSA_STUDIES, FORMOSA_VERDICTS):
+            if self.store.exists(name):
+                parts.append(f"{name} {hashlib.sha256(self.store.read(name)).hexdigest()}")
         return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 
     def run(self, study_ids: Iterable[str]) -> list[Study]:
@@ -171,8 +178,14 @@ class Apparatus:
                 facts, StoredRows(path, withdrawn), StoredTexts(folder / facts.run_id, path, facts.method, withdrawn)
             )
 
-    def _verdicts(self) -> StoredVerdicts | None:
-        return StoredVerdicts(self.store) if self.store.exists(VERDICTS) else None
+    def _judges(self) -> dict[str, StoredLines]:
+        """Formosa's judge study where it was written to the end (its record is last), else verdicts handed in."""
+        if all(self.store.exists(name) for name in (FORMOSA_STUDIES, FORMOSA_VERDICTS, FORMOSA_STUDY)):
+            return {
+                "verdicts": StoredLines(self.store, FORMOSA_VERDICTS),
+                "judge_studies": StoredLines(self.store, FORMOSA_STUDIES),
+            }
+        return {"verdicts": StoredLines(self.store, VERDICTS)} if self.store.exists(VERDICTS) else {}
 
 
 def _facts(

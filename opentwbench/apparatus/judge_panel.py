@@ -2,12 +2,13 @@
 
 What belongs here: the verdict record, read as hostile, and counting. What does not: asking judges.
 A verdict is a JSON object a line: {"judge", "item_id", "verdict": "approve" or "reject", "planted": null or a class}.
+Where the store has Formosa's judge study, its verdicts and its counts are read; else verdicts that were handed in.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
@@ -28,15 +29,15 @@ from opentwbench.apparatus.result import SAMPLE, Both, Cell, Column, MissingInpu
 from opentwbench.apparatus.rows import Inputs
 from opentwbench.dataset.contract import excerpt
 from opentwbench.evaluation.scoring import rate
-from opentwbench.formosa.judge_study import Defect
+from opentwbench.formosa.judge_study import Defect, JudgeResult, JudgeStudyError
 from opentwbench.formosa.panel import Decisions, Degeneracy, decisions, degeneracy
 from opentwbench.statistics.intervals import Z95
 
 MAX_NAME, MAX_VERDICTS, MAX_JUDGES = 200, 500_000, 50
 """Most characters of a name, lines of a file (2,939 drafts and planted ones, under 50 judges, are fewer) and judges."""
 
-SAMPLE_PREFIX = "sample/"
-"""How a scripted judge is named (samples/models.py)."""
+SCRIPTED = ("sample/", "scripted/")
+"""How scripted judges are named (samples/models.py, samples/formosa_script.py)."""
 
 TITLE = Both("評審小組", "The judge panel")
 QUESTION = Both(
@@ -45,12 +46,15 @@ QUESTION = Both(
 )
 METHOD_TEXT = Both(
     "評審固定看同一批草稿。通過率只計未植入缺陷者，附 95% Wilson 區間；兩兩一致率附 κ 與其 95% 區間，並以 McNemar "
-    "精確檢定比較"
-    "通過與否；「說了算」指其餘評審全部通過、僅此一位否決的草稿。校準為三類植入缺陷的偵測率。n 為未植入草稿的裁決數。",
+    "精確檢定比較通過與否；「說了算」指其餘評審全部通過、僅此一位否決的草稿。校準為三類植入缺陷的偵測率。"
+    "有 Formosa 的評審研究時採其計數：讀不出裁決的回覆既非通過也非偵測到；同一題的多個植入版本並非獨立，"
+    "區間以題數計。n 為未植入草稿的裁決數。",
     "All judges see the same drafts. Approval rates count drafts without a planted defect and carry 95% Wilson "
     "intervals; pairwise agreement is raw and as kappa with its 95% interval, and McNemar's exact test compares "
     "approvals; a judge decides a draft alone when every other judge approves and it does not. Calibration is the "
-    "detection rate of three planted classes. n counts verdicts on drafts without a planted defect.",
+    "detection rate of three planted classes. Where there is Formosa's judge study, its counts are taken: a reply "
+    "without a readable verdict is neither an approval nor a detection, and variants planted in one item are not "
+    "independent, so the interval is that of the items. n counts verdicts on drafts without a planted defect.",
 )
 
 
@@ -102,9 +106,7 @@ def _verdict(record: Mapping[str, Any], where: str) -> Verdict:
     if set(record) != _FIELDS:
         raise StudyError(f"{where}: needs {', '.join(sorted(_FIELDS))}; got {excerpt(sorted(record), 200)}")
     for name in ("judge", "item_id"):
-        value = record[name]
-        if not isinstance(value, str) or not value.isprintable() or not 0 < len(value) <= MAX_NAME:
-            raise StudyError(f"{where}: {name} is no printable text of 1 to {MAX_NAME} characters: {excerpt(value)}")
+        _check_name(record[name], f"{where}: {name}")
     if record["verdict"] not in ("approve", "reject"):
         raise StudyError(f"{where}: verdict is approve or reject, not {excerpt(record['verdict'])}")
     planted = record["planted"]
@@ -112,6 +114,38 @@ def _verdict(record: Mapping[str, Any], where: str) -> Verdict:
         raise StudyError(f"{where}: planted is null or one of {', '.join(Defect)}, not {excerpt(planted)}")
     approves = record["verdict"] == "approve"
     return Verdict(record["judge"], record["item_id"], approves, None if planted is None else Defect(planted))
+
+
+def _check_name(value: object, where: str) -> None:
+    if not isinstance(value, str) or not value.isprintable() or not 0 < len(value) <= MAX_NAME:
+        raise StudyError(f"{where} is no printable text of 1 to {MAX_NAME} characters: {excerpt(value)}")
+
+
+def read_results(records: Iterable[Mapping[str, Any]], name: str = "judge studies") -> dict[str, JudgeResult]:
+    """Judge -> the counts of Formosa's study, in order of names; hostile until checked.
+
+    Raises StudyError naming the line (from 1) for a record of another form, counts that do not add up, a second study
+    of a judge, a study over other trials than the first, and too many judges.
+    """
+    found: dict[str, JudgeResult] = {}
+    for number, record in enumerate(records, 1):
+        where = f"{name} line {number}"
+        try:
+            result = JudgeResult.from_json(record)
+        except JudgeStudyError as error:
+            raise StudyError(f"{where}: {error}") from None
+        _check_name(result.judge, f"{where}: judge")
+        first = next(iter(found.values()), result)
+        if result.judge in found:
+            raise StudyError(f"{where}: a second study of {excerpt(result.judge)}")
+        if (result.trials_sha256, result.prompt_id) != (first.trials_sha256, first.prompt_id):
+            raise StudyError(
+                f"{where}: {excerpt(result.judge)} saw other trials, or another prompt, than the first judge"
+            )
+        found[result.judge] = result
+        if len(found) > MAX_JUDGES:
+            raise StudyError(f"{name}: more than {MAX_JUDGES} judges")
+    return dict(sorted(found.items()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,57 +204,48 @@ def agreement(first: Mapping[str, bool], second: Mapping[str, bool]) -> Agreemen
 def study(inputs: Inputs) -> Study:
     """The study; raises MissingInput without verdicts of two judges, StudyError for verdicts that are none."""
     verdicts = read_verdicts(inputs.verdicts or ())
+    results = read_results(inputs.judge_studies or ())
     native: dict[str, dict[str, bool]] = {}
-    planted: dict[tuple[str, Defect], list[bool]] = {}
     for each in verdicts:
+        if results and each.judge not in results:
+            raise StudyError(f"a verdict of {excerpt(each.judge)}, of whom there is no study")
         if each.planted is None:
             native.setdefault(each.judge, {})[each.item_id] = each.approves
-        else:
-            planted.setdefault((each.judge, each.planted), []).append(not each.approves)
     native = dict(sorted(native.items()))
     if len(native) < 2:
         raise MissingInput(
-            "沒有兩位以上評審的裁決（judges/verdicts.jsonl）",
-            "no verdicts of two judges are stored (judges/verdicts.jsonl)",
+            "沒有兩位以上評審的裁決（formosa/judges/verdicts.jsonl 或 judges/verdicts.jsonl）",
+            "no verdicts of two judges are stored (formosa/judges/verdicts.jsonl or judges/verdicts.jsonl)",
         )
     found = decisions(native)
     pairs = {(a, b): agreement(native[a], native[b]) for a, b in combinations(native, 2)}
-    n = sum(map(len, native.values()))
-    approvals = [
-        (judge, len(of), sum(of.values()), *percent(rate(sum(of.values()), len(of)))) for judge, of in native.items()
-    ]
-    calibration = [
-        (judge, _WORDS[kind].in_one(), len(of), sum(of), *percent(rate(sum(of), len(of))))
-        for (judge, kind), of in sorted(planted.items())
-    ]
+    approvals, planted = _counted(results) if results else _seen(native, verdicts)
+    calibration = [(judge, _WORDS[kind].in_one(), *row) for (judge, kind), row in sorted(planted.items())]
+    worth = (_worth(degeneracy(native), len(native)),)
+    marks = calibration or [(judge, "", *row) for judge, row in approvals.items()]
     return Study(
         "judge_panel",
         TITLE,
         QUESTION,
         METHOD_TEXT,
-        _finding(native, pairs, found, planted),
-        n,
-        SAMPLE if any(judge.startswith(SAMPLE_PREFIX) for judge in native) else Both("", ""),
+        _finding(approvals, pairs, found, planted, _source(native, bool(results))),
+        sum(map(len, native.values())),
+        SAMPLE if _scripted(native) else Both("", ""),
         (
-            Table(Both("通過率", "Approval rates"), _APPROVALS, tuple(approvals)),
-            Table(
-                Both("兩兩一致程度", "Pairwise agreement"), _AGREEMENT, tuple(_pair(*each) for each in pairs.items())
-            ),
+            Table(Both("通過率", "Approval rates"), _APPROVALS, tuple((j, *row) for j, row in approvals.items())),
+            Table(Both("兩兩一致程度", "Pairwise agreement"), _AGREEMENT, tuple(_pair(*of) for of in pairs.items())),
             Table(Both("誰說了算", "Who decides"), _DECIDES, tuple(_decides(found))),
-            Table(
-                Both("等於幾位評審", "How many judges it is worth"), _WORTH, (_worth(degeneracy(native), len(native)),)
-            ),
+            Table(Both("等於幾位評審", "How many judges it is worth"), _WORTH, worth),
             Table(Both("植入缺陷的校準", "Calibration on planted defects"), _CALIBRATION, tuple(calibration)),
-            Table(Both("等於幾位評審", "What the panel is worth"), _WORTH, (_worth(degeneracy(native), len(native)),)),
+            *((Table(Both("能否判定有據", "Who may ground"), _PASSED, tuple(_passed(results))),) if results else ()),
         ),
         (
             range_chart(
-                Both("植入缺陷的偵測率", "Planted defects found"),
+                Both("植入缺陷的偵測率", "Planted defects found") if calibration else Both("通過率", "Approval"),
                 [
                     {"name": judge, "series": kind, "value": value, "low": low, "high": high}
-                    for judge, kind, _, _, value, low, high in calibration
-                ]
-                or [{"name": a[0], "series": "", "value": a[3], "low": a[4], "high": a[5]} for a in approvals],
+                    for judge, kind, _, _, _, value, low, high in marks
+                ],
                 Both("偵測率 (%)", "detection (%)") if calibration else Both("通過率 (%)", "approval (%)"),
                 Both("缺陷", "defect"),
             ),
@@ -228,17 +253,76 @@ def study(inputs: Inputs) -> Study:
     )
 
 
+_Row = tuple[int, int, int, Cell, Cell, Cell]
+"""Drafts, hits, replies without a readable verdict, and the share of hits with its interval, in percent."""
+
+
+def _seen(
+    native: Mapping[str, Mapping[str, bool]], verdicts: Iterable[Verdict]
+) -> tuple[dict[str, _Row], dict[tuple[str, Defect], _Row]]:
+    """Approvals and detections as verdicts alone tell them: a judge that said nothing readable left no line."""
+    planted: dict[tuple[str, Defect], list[bool]] = {}
+    for each in verdicts:
+        if each.planted is not None:
+            planted.setdefault((each.judge, each.planted), []).append(not each.approves)
+    approvals = {judge: _row(sum(of.values()), len(of)) for judge, of in native.items()}
+    return approvals, {key: _row(sum(of), len(of)) for key, of in planted.items()}
+
+
+def _row(hits: int, n: int) -> _Row:
+    return (n, hits, 0, *percent(rate(hits, n)))
+
+
+def _counted(results: Mapping[str, JudgeResult]) -> tuple[dict[str, _Row], dict[tuple[str, Defect], _Row]]:
+    """Approvals and detections as Formosa's study counts them."""
+    approvals = {
+        judge: (of.good.trials, of.good.approved, of.good.silent, *percent(of.good.approval))
+        for judge, of in results.items()
+    }
+    planted = {
+        (judge, defect): (each.trials, each.rejected, each.silent, *percent(each.detection))
+        for judge, of in results.items()
+        for defect, each in of.planted.items()
+    }
+    return approvals, planted
+
+
+def _scripted(judges: Iterable[str]) -> bool:
+    return any(judge.startswith(SCRIPTED) for judge in judges)
+
+
+def _source(judges: Iterable[str], has_study: bool) -> Both:
+    """Whose verdicts these are, as a finding begins: a reader must not take samples for the benchmark's own judges."""
+    if has_study:
+        return Both("Formosa 的評審研究：", "Formosa's judge study: ")
+    if _scripted(judges):
+        return Both(
+            "沒有 Formosa 的評審研究，以下是樣本裁決：",
+            "There is no study of Formosa's judges; these are sample verdicts: ",
+        )
+    return Both(
+        "沒有 Formosa 的評審研究，以下是另行提供的裁決：",
+        "There is no study of Formosa's judges; these verdicts were handed in: ",
+    )
+
+
+def _passed(results: Mapping[str, JudgeResult]) -> Iterable[tuple[Cell, ...]]:
+    for judge, of in results.items():
+        yield judge, (Both("可以", "yes") if of.passed else Both("不可以", "no")).in_one(), "; ".join(of.failures())
+
+
 def _finding(
-    native: Mapping[str, Mapping[str, bool]],
+    approvals: Mapping[str, _Row],
     pairs: Mapping[tuple[str, str], Agreement],
     found: Decisions,
-    planted: Mapping[tuple[str, Defect], Sequence[bool]],
+    planted: Mapping[tuple[str, Defect], _Row],
+    source: Both,
 ) -> Both:
-    rates = [sum(of.values()) / len(of) for of in native.values()]
+    rates = [row[1] / row[0] for row in approvals.values() if row[0]]
     raw = [each.agreeing / each.n for each in pairs.values() if each.n]
     kappas = [each.kappa for each in pairs.values() if each.kappa is not None]
-    zh = f"{len(native)} 位評審的通過率為 {min(rates):.1%} 至 {max(rates):.1%}"
-    en = f"{len(native)} judges approve {min(rates):.1%} to {max(rates):.1%}"
+    zh = f"{source.zh}{len(approvals)} 位評審的通過率為 {min(rates):.1%} 至 {max(rates):.1%}"
+    en = f"{source.en}{len(approvals)} judges approve {min(rates):.1%} to {max(rates):.1%}"
     if raw:
         zh += f"；兩兩一致率 {min(raw):.1%} 至 {max(raw):.1%}"
         en += f"; pairs agree on {min(raw):.1%} to {max(raw):.1%}"
@@ -250,16 +334,11 @@ def _finding(
         zh += f"；{found.drafts:,} 份草稿中 {found.unanimous:,} 份一致通過，{most} 單獨否決 {found.alone[most]:,} 份"
         en += f"; {found.unanimous:,} of {found.drafts:,} drafts pass unanimously"
         en += f", {most} alone stops {found.alone[most]:,}"
-    if planted:
-        detected = [sum(of) / len(of) for of in planted.values()]
+    detected = [row[1] / row[0] for row in planted.values() if row[0]]
+    if detected:
         zh += f"；植入缺陷的偵測率 {min(detected):.1%} 至 {max(detected):.1%}"
         en += f"; planted defects are found at {min(detected):.1%} to {max(detected):.1%}"
     return Both(zh + "。", en + ".")
-
-
-def _approval(judge: str, of: Mapping[str, bool]) -> tuple[Cell, ...]:
-    approved = sum(of.values())
-    return judge, len(of), approved, *percent(rate(approved, len(of)))
 
 
 def _pair(names: tuple[str, str], each: Agreement) -> tuple[Cell, ...]:
@@ -290,6 +369,7 @@ _APPROVALS = (
     _JUDGE,
     Column("drafts", Both("草稿", "drafts"), "drafts"),
     Column("approved", Both("通過", "approved"), "drafts"),
+    Column("silent", Both("讀不出裁決", "no verdict read"), "drafts"),
     Column("rate", Both("通過率", "approval"), "%"),
     LOW,
     HIGH,
@@ -332,7 +412,13 @@ _CALIBRATION = (
     Column("defect", Both("缺陷", "defect")),
     Column("planted", Both("植入", "planted"), "drafts"),
     Column("found", Both("抓到", "found"), "drafts"),
+    Column("silent", Both("讀不出裁決", "no verdict read"), "drafts"),
     Column("rate", Both("偵測率", "detection"), "%"),
     LOW,
     HIGH,
+)
+_PASSED = (
+    _JUDGE,
+    Column("passed", Both("可判定有據", "may ground")),
+    Column("why_not", Both("未達標之處（英文）", "why not")),
 )

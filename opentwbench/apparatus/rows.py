@@ -98,6 +98,9 @@ class Inputs:
     """Rows of the raw table `model_cards`: what the maintainer states of models (release, groups, sample or not)."""
     verdicts: Iterable[Mapping[str, Any]] | None = None
     """Verdict rows of a judge panel, unchecked and read when they are iterated; None when the store has none."""
+    judge_studies: Iterable[Mapping[str, Any]] | None = None
+    """The counts of Formosa's judge study, a record a judge, unchecked, whose verdicts are `verdicts`; None where the
+    store has no such study and `verdicts` are what was handed in."""
 
     def card(self, model: str) -> Mapping[str, Any]:
         """What is stated of a model; empty where nothing is."""

@@ -165,8 +165,8 @@ def shift(moved: Sequence[float]) -> Shift:
         raise ValueError("a group without a model")
     ups, downs = sum(each > 0 for each in moved), sum(each < 0 for each in moved)
     low, high = median_interval(moved)
-    bounds = mean_bounds(moved) or (None, None)
-    return Shift(len(moved), fmean(moved), *bounds, median(moved), low, high, mcnemar(ups, downs).exact_p)
+    mean_low, mean_high = mean_bounds(moved) or (None, None)
+    return Shift(len(moved), fmean(moved), mean_low, mean_high, median(moved), low, high, mcnemar(ups, downs).exact_p)
 
 
 def median_interval(values: Iterable[float]) -> tuple[float | None, float | None]:

@@ -108,7 +108,8 @@ def _column(table: Table, place: int, width: int) -> ShownColumn:
 
 
 def _headed(label: str, unit: str) -> str:
-    label = label[:1].upper() + label[1:]
+    # A Greek letter is a symbol: kappa is no capital kappa, which reads as a K.
+    label = label[:1].upper() + label[1:] if label[:1].isascii() else label
     return label if not unit else f"{label} {unit}" if unit == "%" else f"{label} ({unit})"
 
 

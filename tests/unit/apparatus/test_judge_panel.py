@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 from support.apparatus import cells, inputs
 
-from opentwbench.apparatus.judge_panel import Verdict, agreement, decisions, read_verdicts, study
+from opentwbench.apparatus.judge_panel import Verdict, agreement, decisions, read_results, read_verdicts, study
 from opentwbench.apparatus.result import StudyError
 from opentwbench.apparatus.studies import conduct
+from opentwbench.statistics.intervals import wilson
 
 
 def rows(judge: str, word: str, planted: str | None = None) -> list[dict[str, object]]:
@@ -80,11 +81,91 @@ def test_the_study() -> None:
     ]
     assert "6 of 10 drafts pass unanimously" in found.finding.en
     assert found.labelled.en == ""
+    assert found.finding.en.startswith("There is no study of Formosa's judges; these verdicts were handed in: 3 judges")
+    names = [table.name.en for table in found.tables]
+    assert len(set(names)) == len(names) == 5, "no table stands twice"
+    assert len({table.rows for table in found.tables}) == 5
 
 
 def test_a_scripted_panel_is_labelled() -> None:
     panel = [{**row, "judge": f"sample/{row['judge']}"} for row in PANEL]
-    assert "sample" in study(inputs(verdicts=panel)).labelled.en
+    found = study(inputs(verdicts=panel))
+    assert "sample" in found.labelled.en
+    assert found.finding.en.startswith("There is no study of Formosa's judges; these are sample verdicts: ")
+    assert "樣本裁決" in found.finding.zh
+
+
+def counts(judge: str, trials: int, items: int, approved: int, rejected: int) -> dict[str, int]:
+    return {"trials": trials, "items": items, "approved": approved, "rejected": rejected,
+            "silent": trials - approved - rejected}  # fmt: skip
+
+
+def result(judge: str, **more: object) -> dict[str, object]:
+    """Formosa's counts of a judge: 10 good drafts, two of them without a readable verdict, and 40 of each defect."""
+    planted = {kind: counts(judge, 40, 20, 1, 38) for kind in ("wrong_key", "ungrounded_fact", "malformed_options")}
+    made = {"judge": judge, "prompt_id": "p-1", "good": counts(judge, 10, 10, 6, 2), "planted": planted,
+            "trials_sha256": "ab"}  # fmt: skip
+    return {**made, **more}
+
+
+STUDIED = [result("b"), result("a", good=counts("a", 10, 10, 8, 2)), result("c", good=counts("c", 10, 10, 9, 1))]
+
+
+def test_formosas_own_study_is_taken_where_there_is_one() -> None:
+    found = study(inputs(verdicts=PANEL, judge_studies=STUDIED))
+    # b approves 6 of the 10 drafts put before it, whatever it left unread; the verdicts alone would say 8 of 10.
+    assert cells(found, 0, "judge", "drafts", "approved", "silent", "rate") == [
+        ("a", 10, 8, 0, 80.0), ("b", 10, 6, 2, 60.0), ("c", 10, 9, 0, 90.0),
+    ]  # fmt: skip
+    # 38 of 40 trials on 20 items: Wilson's interval of 19 of 20.
+    bounds = wilson(19, 20)
+    row = cells(found, 4, "planted", "found", "silent", "rate", "low", "high")[0]
+    assert row == (
+        40,
+        38,
+        1,
+        95.0,
+        pytest.approx(100 * bounds.low, abs=1e-3),
+        pytest.approx(100 * bounds.high, abs=1e-3),
+    )
+    assert [each[:2] for each in cells(found, 5, "judge", "passed", "why_not")] == [
+        ("a", "no"),
+        ("b", "no"),
+        ("c", "no"),
+    ]
+    assert "approves 6 of 10" in str(cells(found, 5, "why_not")[1][0])
+    assert found.finding.en.startswith("Formosa's judge study: 3 judges approve 60.0% to 90.0%")
+    assert found.labelled.en == ""
+
+
+def test_scripted_judges_of_formosa_are_labelled() -> None:
+    panel = [{**row, "judge": f"scripted/{row['judge']}"} for row in PANEL]
+    found = study(
+        inputs(verdicts=panel, judge_studies=[{**each, "judge": f"scripted/{each['judge']}"} for each in STUDIED])
+    )
+    assert "sample" in found.labelled.en
+
+
+@pytest.mark.parametrize(
+    ("records", "words"),
+    [
+        ([{}], "line 1: no result of a judge"),
+        ([result("a"), result("a")], "line 2: a second study of a"),
+        ([result("a"), result("b", trials_sha256="cd")], "line 2: b saw other trials"),
+        ([result("a"), result("b", prompt_id="p-2")], "line 2: b saw other trials, or another prompt"),
+        ([result("a\u202e")], "line 1: judge is no printable text"),
+        ([result("a", good={**counts("a", 10, 10, 6, 2), "silent": 7})], "line 1: .*do not add up"),
+        ([result(f"j{n}") for n in range(51)], "more than 50 judges"),
+    ],
+)
+def test_a_study_that_is_none_is_refused(records: list[dict[str, object]], words: str) -> None:
+    with pytest.raises(StudyError, match=words):
+        read_results(records)
+
+
+def test_a_verdict_of_a_judge_without_a_study_is_refused() -> None:
+    with pytest.raises(StudyError, match="a verdict of c, of whom there is no study"):
+        study(inputs(verdicts=PANEL, judge_studies=STUDIED[:2]))
 
 
 GOOD = {"judge": "a", "item_id": "x", "verdict": "approve", "planted": None}

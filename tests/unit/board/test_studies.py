@@ -78,3 +78,11 @@ def test_findings_of_one_model() -> None:
     assert [[cell.shown.en for cell in row] for row in findings_of(study, "a")] == [["5.0"], ["7.0"]]
     assert findings_of(study, "c") == []
     assert findings_of(Study("free_text", NAME, NAME, NAME, NAME, 0), "a") == []
+
+
+def test_a_symbol_in_a_heading_stays_as_it_is() -> None:
+    kappa = Column("kappa", Both("κ", "kappa"))
+    rho = Column("rho_low", Both("ρ 95% 下界", "rho, 95% low"))
+    headings = [each.label for each in shown_table(Table(NAME, (kappa, rho), ((0.5, 0.1),))).columns]
+    assert [each.zh for each in headings] == ["κ", "ρ 95% 下界"]
+    assert [each.en for each in headings] == ["Kappa", "Rho, 95% low"]

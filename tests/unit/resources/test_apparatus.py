@@ -112,3 +112,25 @@ def test_the_digest_follows_rows_and_verdicts(tmp_path: Path) -> None:
     write_table(tables.raw, "apparatus_studies", [{"study_id": "x", "payload": "{}"}])
     assert len(set(seen)) == 3
     assert Apparatus(store, tables.raw).made_from() == seen[-1], "its own results are not what a study is made from"
+
+
+def test_the_judges_are_those_of_formosas_study_where_it_was_written_to_the_end(tmp_path: Path) -> None:
+    tables = made(tmp_path)
+    tables.write()
+    store = Store(str(tmp_path))
+
+    def judges() -> tuple[list[object] | None, list[object] | None]:
+        found = Apparatus(store, tables.raw).inputs
+        return tuple(None if of is None else [each["judge"] for each in of]  # type: ignore[return-value]
+                     for of in (found.verdicts, found.judge_studies))  # fmt: skip
+
+    assert judges() == (None, None)
+    store.write("judges/verdicts.jsonl", b'{"judge": "sample"}\n')
+    store.write("formosa/judges/studies.jsonl", b'{"judge": "own"}\n')
+    store.write("formosa/judges/verdicts.jsonl", b'{"judge": "own"}\n')
+    before = Apparatus(store, tables.raw).made_from()
+    assert judges() == (["sample"], None), "its record is written last"
+    store.write("formosa/judges/study.json", b"{}")
+    assert judges() == (["own"], ["own"])
+    store.write("formosa/judges/studies.jsonl", b'{"judge": "another"}\n')
+    assert Apparatus(store, tables.raw).made_from() != before
