@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from opentwbench.dataset.files import parse_json
 from opentwbench.dataset.model import DatasetError
@@ -31,11 +32,8 @@ def read_verdict(content: str | None) -> Verdict | None:
 
     A closed thought before it and one code fence around it are allowed: both are the model's habit, not its verdict.
     """
-    if content is None or len(content) > MAX_REPLY:
-        return None
-    try:
-        record = parse_json(reply_text(content), "verdict")
-    except DatasetError:
+    record = reply_object(content)
+    if record is None:
         return None
     score, refusal, reason = record.get("score"), record.get("refusal"), record.get("reason")
     if record.keys() != FIELDS or type(score) is not int or not 0 <= score <= BEST:
@@ -45,7 +43,17 @@ def read_verdict(content: str | None) -> Verdict | None:
     return Verdict(Judged.SCORED, score, refusal, reason[:MAX_REASON])
 
 
-def reply_text(content: str) -> str:
+def reply_object(content: str | None) -> dict[str, Any] | None:
+    """The one JSON object that a judge's reply is; None for a reply that is anything else, or longer than MAX_REPLY."""
+    if content is None or len(content) > MAX_REPLY:
+        return None
+    try:
+        return parse_json(_bare_reply(content), "verdict")
+    except DatasetError:
+        return None
+
+
+def _bare_reply(content: str) -> str:
     """A reply without a closed thought before it and without one code fence around it."""
     text = content.rpartition(_THOUGHT)[2].strip() if content.lstrip().startswith("<think>") else content.strip()
     fenced = _FENCED.fullmatch(text)

@@ -17,11 +17,9 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from opentwbench.dataset.files import parse_json
-from opentwbench.dataset.model import DatasetError
 from opentwbench.evaluation.model import Response
 from opentwbench.evaluation.twinkle_reading import read_text
-from opentwbench.rag.judging import MAX_REPLY, reply_text
+from opentwbench.rag.judging import reply_object
 from opentwbench.rag.model import Judged
 from opentwbench.rag.tw_rag.standalone_judge_set import METRICS, judge_prompt
 
@@ -37,13 +35,8 @@ class Crash(Exception):
 
 def read_scores(content: str | None) -> Scores | None:
     """The four metrics of a reply; None for anything but the form asked for."""
-    if content is None or len(content) > MAX_REPLY:
-        return None
-    try:
-        record = parse_json(reply_text(content), "verdict")
-    except DatasetError:
-        return None
-    if record.keys() != set(METRICS):
+    record = reply_object(content)
+    if record is None or record.keys() != set(METRICS):
         return None
     values = {name: record[name] for name in METRICS}
     if any(type(value) not in (int, float) or not 0 <= value <= 1 for value in values.values()):

@@ -1,18 +1,21 @@
 """PDF and docx files become parts of a document, in the order in which a reader meets them.
 
-PyMuPDF reads PDF and python-docx reads docx; both files come from outside, so their size is bounded before they are
-opened, and what cannot be read raises RagError with the file's name and the reason.
+PyMuPDF reads PDF and python-docx reads docx; both files come from outside and both readers stand on C libraries, so
+`read_files` opens them in a process of their own with bounded time and memory (docs/security.md). What cannot be read
+raises RagError with the file's name and the reason.
 What does not belong here: which files a data set has (adapters).
 """
 
 from __future__ import annotations
 
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from opentwbench.rag.model import Part, RagError
+from opentwbench.dataset.contract import excerpt
+from opentwbench.exam.workers import Lost, run_isolated
+from opentwbench.rag.model import MAX_TEXT, Part, RagError
 
 MAX_FILE = 200_000_000
 """Most bytes of one file. The largest filing of FinanceBench has 20 MB."""
@@ -21,6 +24,38 @@ MAX_UNPACKED = 200_000_000
 """Most bytes that a docx may claim to unpack to: a small file can hold a very large one."""
 
 MAX_PAGES = 5_000
+
+SECONDS_A_FILE = 120.0
+"""A filing of the samples takes under 1 s."""
+
+MEMORY = 1024**3
+"""Address space of the reading process. The samples' files take under 0.13 GiB."""
+
+
+def read_files(paths: Iterable[Path], seconds: float = SECONDS_A_FILE) -> list[tuple[Part, ...]]:
+    """The parts of each file, in the order given; docx by its ending, everything else as PDF.
+
+    One process of their own reads them one after the other. Raises RagError for the first that cannot be read: what
+    the readers raise, or that the process died, was late or wanted more memory than it may.
+    """
+    made: list[tuple[Part, ...]] = []
+    for read in run_isolated(_read, list(paths), _lost, processes=1, seconds=seconds, memory=MEMORY):
+        if isinstance(read, str):
+            raise RagError(read)
+        made.append(read)
+    return made
+
+
+def _read(path: Path) -> tuple[Part, ...] | str:
+    """The parts of a file, or why there are none: an exception of the worker's would lose its words."""
+    try:
+        return read_docx(path) if path.suffix.lower() == ".docx" else read_pdf(path)
+    except RagError as error:
+        return str(error)
+
+
+def _lost(path: Path, lost: Lost) -> str:
+    return f"{path.name}: reading it failed: {excerpt(lost.detail, 200)}"
 
 
 def check_size(path: Path, most: int = MAX_FILE) -> None:
@@ -62,7 +97,12 @@ def _pages(path: Path) -> tuple[Part, ...]:
             raise RagError(f"{path.name}: encrypted")
         if file.page_count > MAX_PAGES:
             raise RagError(f"{path.name}: {file.page_count} pages, more than {MAX_PAGES}")
-        texts = [page.get_text("text") for page in file]
+        texts, size = [], 0
+        for page in file:
+            texts.append(page.get_text("text"))
+            size += len(texts[-1])
+            if size > MAX_TEXT:  # looked at here, so that no more than that is kept or handed over
+                raise RagError(f"{path.name}: more than {MAX_TEXT:,} characters")
     if not any(text.strip() for text in texts):
         raise RagError(f"{path.name}: no text layer")
     return tuple(

@@ -12,7 +12,7 @@ from typing import Any
 from opentwbench.dataset.contract import excerpt
 from opentwbench.rag.adapters.files import by_stem, find, folder, items, read_jsonl, record, text
 from opentwbench.rag.model import Benchmark, Document, Evidence, Question, RagError
-from opentwbench.rag.readers import read_pdf
+from opentwbench.rag.readers import read_files
 
 NAME = "financebench"
 MISSING = "Insufficient information"
@@ -26,7 +26,7 @@ def read(data: Path) -> Benchmark:
     files = by_stem(folder(data, ("pdfs",), "the filings"), ".pdf")
     dropped: Counter[str] = Counter()
     dirt: Counter[str] = Counter()
-    documents: dict[str, Document] = {}
+    names: dict[str, None] = {}
     questions, rows = [], 0
     for where, row in read_jsonl(path):
         rows += 1
@@ -36,10 +36,11 @@ def read(data: Path) -> Benchmark:
         if name not in files:
             dropped["document_missing"] += 1
             continue
-        if name not in documents:
-            documents[name] = Document(name, name.replace("_", " "), read_pdf(files[name]))
+        names[name] = None
         questions.append(_question(row, name, kind, dirt, where))
-    return Benchmark(NAME, tuple(documents.values()), tuple(questions), MISSING, rows, dict(dropped), dict(dirt))
+    texts = zip(names, read_files(files[name] for name in names), strict=True)
+    documents = tuple(Document(name, name.replace("_", " "), parts) for name, parts in texts)
+    return Benchmark(NAME, documents, tuple(questions), MISSING, rows, dict(dropped), dict(dirt))
 
 
 def _question(row: dict[str, Any], name: str, kind: str, dirt: Counter[str], where: str) -> Question:

@@ -12,7 +12,7 @@ from pathlib import Path
 from opentwbench.dataset.contract import excerpt
 from opentwbench.rag.adapters.files import by_stem, folder, read_csv
 from opentwbench.rag.model import Benchmark, Document, Evidence, Question, RagError
-from opentwbench.rag.readers import read_docx
+from opentwbench.rag.readers import read_files
 
 NAME = "syllabusqa"
 MISSING = "Not mentioned"
@@ -33,7 +33,7 @@ def read(data: Path) -> Benchmark:
         raise RagError(f"{tables}: none of {', '.join(f'{split}.csv' for split in SPLITS)}")
     dropped: Counter[str] = Counter()
     dirt: Counter[str] = Counter()
-    documents: dict[str, Document] = {}
+    names: dict[str, None] = {}
     questions, rows = [], 0
     for path in paths:
         for where, cells in read_csv(path, COLUMNS):
@@ -48,10 +48,11 @@ def read(data: Path) -> Benchmark:
             elif not cells["question"].strip() or not cells["answer"].strip():
                 dropped["empty_question_or_answer"] += 1
             else:
-                if name not in documents:
-                    documents[name] = Document(name, name, read_docx(files[name]))
+                names[name] = None
                 questions.append(_question(cells, name, kind, dirt))
-    return Benchmark(NAME, tuple(documents.values()), tuple(questions), MISSING, rows, dict(dropped), dict(dirt))
+    texts = zip(names, read_files(files[name] for name in names), strict=True)
+    documents = tuple(Document(name, name, parts) for name, parts in texts)
+    return Benchmark(NAME, documents, tuple(questions), MISSING, rows, dict(dropped), dict(dirt))
 
 
 def _question(cells: dict[str, str], name: str, kind: str, dirt: Counter[str]) -> Question:

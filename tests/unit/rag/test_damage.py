@@ -11,10 +11,12 @@ from typing import Any
 import pymupdf
 import pytest
 from docx import Document as Docx
+from support import hostile_pdfs
 
+from opentwbench.rag import readers
 from opentwbench.rag.adapters import read_benchmark
 from opentwbench.rag.model import RagError
-from opentwbench.rag.readers import read_docx, read_pdf
+from opentwbench.rag.readers import read_docx, read_files, read_pdf
 
 ROW = {
     "question": "玉山有多高？",
@@ -138,3 +140,57 @@ def test_a_docx_that_unpacks_to_gigabytes_or_reaches_outside_is_refused(tmp_path
     except RagError:
         told = ""
     assert "outside" not in told
+
+
+# -- the process that reads -------------------------------------------------------------------------------------------
+
+
+def test_files_are_read_in_order_by_another_process(tmp_path: Path) -> None:
+    a_docx(tmp_path / "syllabus.docx")
+    a_pdf(tmp_path / "filing.pdf")
+    pdf, docx = tmp_path / "filing.pdf", tmp_path / "syllabus.docx"
+    assert read_files([pdf, docx, pdf]) == [read_pdf(pdf), read_docx(docx), read_pdf(pdf)]
+    assert read_files([]) == []
+
+
+@pytest.mark.parametrize("bomb", ["flate_bomb", "form_bomb", "path_bomb"])
+def test_a_pdf_that_never_ends_costs_its_seconds_and_names_itself(tmp_path: Path, bomb: str) -> None:
+    a_pdf(tmp_path / "sound.pdf")
+    path = tmp_path / f"{bomb}.pdf"
+    path.write_bytes(getattr(hostile_pdfs, bomb)())
+    with pytest.raises(RagError, match=rf"{bomb}\.pdf: reading it failed: no result after 4 s"):
+        read_files([tmp_path / "sound.pdf", path], seconds=4)
+
+
+@pytest.mark.parametrize(
+    ("hostile", "reason"),
+    [
+        ("many_pages", "100000 pages, more than 5000"),
+        ("encrypted", "encrypted"),
+        ("page_tree_loop", "not a PDF that can be read"),
+        ("deep_content", "not a PDF that can be read"),
+        ("xref_bomb", "no text layer"),
+        ("web_page", "not a PDF: no PDF header"),
+    ],
+)
+def test_a_hostile_pdf_is_refused_with_its_reason(tmp_path: Path, hostile: str, reason: str) -> None:
+    path = tmp_path / f"{hostile}.pdf"
+    path.write_bytes(getattr(hostile_pdfs, hostile)())
+    with pytest.raises(RagError, match=rf"{hostile}\.pdf: {reason}"):
+        read_files([path])
+
+
+def test_a_reader_that_wants_more_memory_than_it_may_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    a_pdf(tmp_path / "filing.pdf")
+    monkeypatch.setattr(readers, "MEMORY", 48 << 20)  # less than MuPDF itself
+    with pytest.raises(RagError, match=r"filing\.pdf: reading it failed"):
+        read_files([tmp_path / "filing.pdf"])
+
+
+def test_more_text_than_a_document_may_have_is_not_handed_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    a_pdf(tmp_path / "filing.pdf")
+    monkeypatch.setattr(readers, "MAX_TEXT", 10)
+    with pytest.raises(RagError, match=r"filing\.pdf: more than 10 characters"):
+        read_pdf(tmp_path / "filing.pdf")
