@@ -20,6 +20,7 @@ from typing import Any
 import fsspec
 
 from opentwbench.dataset.atomic import write_file
+from resources.object_folders import ObjectFolder
 
 NAME = re.compile(r"[a-z0-9]+(?:[-_][a-z0-9]+)*")
 """What a slug or check name may look like before it becomes part of a path."""
@@ -29,6 +30,17 @@ SHA256 = re.compile(r"[0-9a-f]{64}")
 
 YEARS = range(1, 1000)
 """ROC years that can be a file name."""
+
+CACHE_VARIABLE = "OTB_CACHE"
+"""The environment variable that names the local folder of retrieved papers for a store that is not local."""
+
+OBJECT_STORES = frozenset({"s3", "s3a", "gs", "gcs", "abfs", "az"})
+"""Protocols without folders: s3fs answers a request for one by creating a bucket that is missing."""
+
+CREDENTIALS = ("AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_ACCESS_KEY_ID")
+"""Environment variables whose values are shown nowhere."""
+
+NO_BUCKET = "cannot be written: there is no such bucket"
 
 
 class StoreError(Exception):
@@ -42,15 +54,20 @@ class StoreUnusableError(StoreError):
 class Store:
     """Products by name under one fsspec URL; a plain path is a local folder.
 
-    Every write is atomic: aside, fsync and rename on a local disk, one whole object on an object store.
+    Every write is atomic: aside, fsync and rename on a local disk, one whole object on an object store, where folders
+    are replaced as `resources.object_folders` says. What is not local needs a local folder for its cache: `cache`, or
+    the environment variable OTB_CACHE. Credentials come from the environment (S3: AWS_*), never in the URL.
     """
 
     def __init__(self, url: str, cache: Path | None = None) -> None:
         self.url = url
         if not url.strip():
             raise StoreUnusableError("a store needs the name of a folder, and '' would be the folder one works in")
+        if "@" in url.partition("://")[2].partition("/")[0]:  # not shown: it may hold a secret
+            raise StoreUnusableError("a store's URL holds no credentials; they come from the environment")
         try:
-            self._fs, root = fsspec.core.url_to_fs(url)
+            # A listing that another process made old is none.
+            self._fs, root = fsspec.core.url_to_fs(url, use_listings_cache=False)
         except (ImportError, ValueError) as error:
             raise StoreUnusableError(f"{url}: no store can be opened there ({error})") from error
         self._root = root.rstrip("/")
@@ -61,9 +78,17 @@ class Store:
             nearest = next(each for each in (place, *place.parents) if each.exists())
             if not nearest.is_dir():
                 raise StoreUnusableError(f"{url}: a store is a folder, and {nearest} is none")
-        if cache is None and not self.is_local:
-            raise StoreUnusableError(f"{url}: the cache of retrieved papers is always local; name its folder (cache)")
-        self.cache_folder: Path = cache or Path(self._root) / "cache"
+        self._has_folders = not OBJECT_STORES.intersection(protocols)
+        self.cache_folder: Path = cache or self._default_cache()
+
+    def _default_cache(self) -> Path:
+        if self.is_local:
+            return Path(self._root) / "cache"
+        if named := os.environ.get(CACHE_VARIABLE):
+            return Path(named)
+        raise StoreUnusableError(
+            f"{self.url}: the cache of retrieved papers is always local; name its folder ({CACHE_VARIABLE})"
+        )
 
     # -- names ------------------------------------------------------------------------------------------------------
 
@@ -157,14 +182,13 @@ class Store:
 
     def exists(self, path: str) -> bool:
         """Whether a product is there."""
-        return bool(self._fs.exists(self._at(path)))
+        with self._asking(path):
+            return bool(self._fs.exists(self._at(path)))
 
     def read(self, path: str) -> bytes:
         """The bytes of one product; StoreError when it is not there."""
-        try:
+        with self._asking(path):
             return bytes(self._fs.cat_file(self._at(path)))
-        except FileNotFoundError:
-            raise StoreError(f"{self.url}: {path} is not there yet") from None
 
     def hash_of(self, path: str) -> str:
         """Sha256 (hex) of a product, '' when it is not there."""
@@ -172,10 +196,8 @@ class Store:
 
     def read_range(self, path: str, start: int, end: int) -> bytes:
         """The bytes `start` to `end` (not included) of one product."""
-        try:
+        with self._asking(path):
             return bytes(self._fs.cat_file(self._at(path), start=start, end=end))
-        except FileNotFoundError:
-            raise StoreError(f"{self.url}: {path} is not there yet") from None
 
     def read_json(self, path: str) -> Any:
         """A JSON product; StoreError names the file when it cannot be read."""
@@ -190,10 +212,14 @@ class Store:
 
     def lines(self, path: str) -> Iterator[bytes]:
         """The lines of one JSONL product without their ends, one at a time; StoreError when it is not there."""
-        if not self.exists(path):
-            raise StoreError(f"{self.url}: {path} is not there yet")
-        with self._fs.open(self._at(path), "rb") as file:
-            for line in file:
+        with self._asking(path):
+            file = self._fs.open(self._at(path), "rb")
+        with file:
+            while True:
+                with self._asking(path):
+                    line = file.readline()
+                if not line:
+                    return
                 yield line.rstrip(b"\n")
 
     def years(self) -> list[int]:
@@ -214,8 +240,10 @@ class Store:
             return False
         if self.is_local:
             write_file(Path(self._at(path)), data)
-        else:
-            self._fs.makedirs(os.path.dirname(self._at(path)), exist_ok=True)  # noqa: PTH120 - a URL, no local path
+            return True
+        with self._asking(path, NO_BUCKET):
+            if self._has_folders:
+                self._fs.makedirs(os.path.dirname(self._at(path)), exist_ok=True)  # noqa: PTH120 - a URL, no local path
             self._fs.pipe_file(self._at(path), data)
         return True
 
@@ -225,44 +253,61 @@ class Store:
 
     def remove(self, path: str) -> None:
         """Take one product away; nothing happens when it is not there."""
-        if self.exists(path):
-            self._fs.rm(self._at(path), recursive=True)
+        with self._asking(path):
+            if self._fs.exists(self._at(path)):
+                self._fs.rm(self._at(path), recursive=True)
 
     @contextmanager
     def folder(self, path: str, *, write: bool = False) -> Iterator[Path]:
         """A folder product as a local path: the folder itself in a local store, else a copy.
 
-        With `write`, what a copy holds at the end goes back to the store, the manifest last: a reader that verifies
-        the manifest never takes a half-written folder for a whole one.
+        With `write`, the files that a copy holds at the end take the place of those in the store, all or none.
         """
         if self.is_local:
             yield Path(self._at(path))
             return
+        kept = ObjectFolder(self._fs, self._at(path))
         with tempfile.TemporaryDirectory(prefix="otb-") as temporary:
             copy = Path(temporary) / Path(path).name
-            if self.exists(path):
-                self._fs.get(self._at(path) + "/", str(copy), recursive=True)
+            with self._asking(path):
+                found = kept.read()
+            if found:
+                copy.mkdir()
+            for name, data in found.items():
+                (copy / name).write_bytes(data)
             yield copy
             if write and copy.is_dir():
-                self._put_back(path, copy)
+                files = {file.name: file.read_bytes() for file in sorted(copy.iterdir()) if file.is_file()}
+                with self._asking(path, NO_BUCKET):
+                    kept.replace(files)
 
-    def _put_back(self, path: str, copy: Path) -> None:
-        kept = sorted(
-            (file for file in copy.iterdir() if file.is_file()), key=lambda f: (f.name == "manifest.json", f.name)
-        )
-        for name in self._names(path):
-            if Path(name).name not in {file.name for file in kept}:
-                self._fs.rm_file(name)
-        for file in kept:
-            self.write(f"{path}/{file.name}", file.read_bytes())
+    @contextmanager
+    def _asking(self, path: str, missing: str = "is not there yet") -> Iterator[None]:
+        """Raise StoreError for what a store cannot do, without credentials; a local disk's own errors are left."""
+        try:
+            yield
+        except FileNotFoundError as error:
+            raise StoreError(f"{self.url}: {path} {missing}") from (error if self.is_local else None)
+        except Exception as error:  # each file system has its own exceptions
+            if self.is_local:
+                raise
+            raise StoreError(f"{self.url}: {path}: {_shown(error)}") from None
 
     def _at(self, path: str) -> str:
         return f"{self._root}/{path}"
 
     def _names(self, folder: str) -> list[str]:
-        if not self._fs.exists(self._at(folder)):
-            return []
-        return sorted(str(name) for name in self._fs.ls(self._at(folder), detail=False))
+        with self._asking(folder):
+            if not self._fs.exists(self._at(folder)):
+                return []
+            return sorted(str(name) for name in self._fs.ls(self._at(folder), detail=False))
+
+
+def _shown(error: Exception) -> str:
+    text = f"{type(error).__name__}: {' '.join(str(error).split())[:500]}"
+    for variable in CREDENTIALS:
+        text = text.replace(os.environ.get(variable) or "\0", "***")
+    return text
 
 
 def _name(name: str) -> str:
