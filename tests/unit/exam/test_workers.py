@@ -3,15 +3,31 @@
 from __future__ import annotations
 
 import multiprocessing
-import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import TypeVar
 
 import pytest
 from support.bad_tasks import behave, parse
 
-from opentwbench.exam.model import RejectionReason
+from opentwbench.exam.model import PaperRecord, RejectionReason
 from opentwbench.exam.paper import parse_pairs
 from opentwbench.exam.workers import Lost, run_isolated
+
+T = TypeVar("T")
+
+LIMITS = (5.0, 30.0, 180.0)
+"""Time limits of a task, the shortest first. A sound task takes milliseconds, but its worker must start in this time,
+and a machine that is busy or stopped for a while can miss the first. A hang lasts 600 s: it is late at all of them."""
+
+
+def in_time(attempt: Callable[[float], T], sound: Callable[[T], bool]) -> tuple[T, float]:
+    """What came at the shortest limit at which the sound tasks came in time, and that limit."""
+    for seconds in LIMITS:
+        found = attempt(seconds)
+        if sound(found):
+            break
+    return found, seconds
 
 
 def run(tasks: list[str], processes: int = 2, seconds: float = 60) -> list[str | Lost]:
@@ -35,12 +51,13 @@ def test_a_death_costs_its_own_task() -> None:
 
 
 def test_a_hang_is_bounded() -> None:
-    start = time.monotonic()
-    results = run(["a", "hang", "b", "c"], seconds=4)
-    assert time.monotonic() - start < 40
+    results, limit = in_time(
+        lambda seconds: run(["a", "hang", "b", "c"], seconds=seconds),
+        lambda found: sum(isinstance(each, str) for each in found) == 3,
+    )
     assert [isinstance(r, Lost) for r in results] == [False, True, False, False]
     assert isinstance(results[1], Lost)
-    assert (results[1].late, results[1].detail) == (True, "no result after 4 s")
+    assert (results[1].late, results[1].detail) == (True, f"no result after {limit:g} s")
 
 
 def test_no_worker_outlives_a_consumer_that_stops() -> None:
@@ -60,14 +77,21 @@ def test_parse_pairs_keeps_order_and_parses_a_repeated_pair_once() -> None:
     names = ["a", "die", "b", "a", "hang", "c", "die"]
     pairs = [(Path(name), Path("key")) for name in names]
     heard: list[tuple[int, int]] = []
-    records = list(
-        parse_pairs(pairs, 2, seconds=5, parse=parse, progress=lambda done, total: heard.append((done, total)))
-    )
+
+    def attempt(seconds: float) -> list[PaperRecord]:
+        heard.clear()
+        return list(
+            parse_pairs(
+                pairs, 2, seconds=seconds, parse=parse, progress=lambda done, total: heard.append((done, total))
+            )
+        )
+
+    records, limit = in_time(attempt, lambda found: sum(record.reason is None for record in found) == 4)
     assert [record.question_file for record in records] == names
     reasons = [record.reason for record in records]
     not_a_pdf, too_large = RejectionReason.NOT_A_PDF, RejectionReason.TOO_LARGE
     assert reasons == [None, not_a_pdf, None, None, too_large, None, not_a_pdf]
     assert records[0] is records[3]
     assert records[1].detail == "the worker died (exit code -9)"
-    assert records[4].detail == "no result after 5 s"
+    assert records[4].detail == f"no result after {limit:g} s"
     assert heard == [(n, 7) for n in range(1, 8)]
