@@ -28,6 +28,8 @@ from opentwbench.exam.index import COLUMNS, Index, IndexFormatError, read_index
 from opentwbench.exam.subjects import REGISTRY, assign
 from opentwbench.formosa.grounding import read_judgement
 from opentwbench.formosa.json_replies import read_object
+from opentwbench.rag.judging import BEST, MAX_REASON, read_verdict
+from opentwbench.rag.ragas import METRICS, Crash, read_like_twinkle, read_scores
 from resources.partitions import model_of, partition_of
 
 tried = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
@@ -229,3 +231,29 @@ def test_models_and_their_partitions(model: str) -> None:
         return
     assert model_of(key) == model
     assert key.isprintable()
+
+
+SCORES = dict.fromkeys(METRICS, 0.5)
+VERDICT = {"score": 3, "refusal": False, "reason": "supported"}
+
+
+@tried
+@given(damaged(b"<think>x</think>```json\n" + encoded(VERDICT) + b"\n```") | like(VERDICT).map(encoded))
+def test_what_a_judge_of_retrieval_says(data: bytes) -> None:
+    verdict = read_verdict(data.decode("utf-8", "replace"))
+    if verdict is not None:
+        assert type(verdict.score) is int and 0 <= verdict.score <= BEST
+        assert type(verdict.refusal) is bool and len(verdict.reason) <= MAX_REASON
+
+
+@tried
+@given(damaged(b"```json\n" + encoded(SCORES) + b"\n```") | like(SCORES).map(encoded))
+def test_what_a_judge_of_four_metrics_says(data: bytes) -> None:
+    content = data.decode("utf-8", "replace")
+    strict = read_scores(content)
+    assert strict is None or (strict.keys() == set(METRICS) and all(0 <= value <= 1 for value in strict.values()))
+    try:
+        like_twinkle = read_like_twinkle(content)
+    except Crash:
+        return  # where Twinkle itself would lose its file
+    assert like_twinkle is None or all(0 <= value <= 1 for value in like_twinkle.values())
