@@ -95,7 +95,8 @@ def test_residue_of_a_killed_write_is_no_product(tmp_path: Path) -> None:
     assert store.slugs("datasets") == []
 
 
-def test_a_remote_store_must_name_its_cache() -> None:
+def test_a_remote_store_must_name_its_cache(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OTB_CACHE", raising=False)
     with pytest.raises(StoreError, match="cache"):
         Store("memory://somewhere")
 
