@@ -537,7 +537,8 @@ def _print(job: Job, outcome: RunOutcome, summary: Summary, path: Path, console:
         )
     if outcome.dropped_lines:
         console.print("one line that a kill had cut was dropped from the journal and its question asked again")
-    if failed := next((each for each in read_responses(job.folder) if each.error), None):
+    # The journal is read for this alone, and only where it holds an error.
+    if summary.errors and (failed := next((each for each in read_responses(job.folder) if each.error), None)):
         said = excerpt(f"{failed.error.value}: {failed.error_detail}", 200)
         console.print(f"the first error: {escape(said)}; the same command asks again what a retry may mend")
     if outcome.stopped:

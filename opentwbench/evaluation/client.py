@@ -15,7 +15,7 @@ import os
 import ssl
 import time
 from collections.abc import Callable, Iterable, Mapping, MutableMapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -184,7 +184,7 @@ class Client:
             attempt += 1
             outcome, asked_to_wait, milliseconds = await self._attempt(body, payload)
             if isinstance(outcome, Reply):
-                return outcome.after(milliseconds, attempt)
+                return replace(outcome, latency_ms=milliseconds, attempts=attempt)
             if outcome.stop:
                 raise EndpointStopped(f"{outcome.detail}. The run stops; it can be resumed.")
             if outcome.parameter:

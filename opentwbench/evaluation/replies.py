@@ -42,22 +42,6 @@ class Reply:
     latency_ms: float = 0.0
     attempts: int = 1
 
-    def after(self, latency_ms: float, attempts: int) -> Reply:
-        """The same reply, with how long its last request took and how many there were."""
-        return Reply(
-            self.content,
-            self.reasoning,
-            self.finish_reason,
-            self.prompt_tokens,
-            self.completion_tokens,
-            self.reasoning_tokens,
-            self.served_model,
-            self.error,
-            self.error_detail,
-            latency_ms,
-            attempts,
-        )
-
 
 @dataclass(frozen=True, slots=True)
 class Failure:
