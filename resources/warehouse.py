@@ -39,8 +39,19 @@ TARGET = "dbt"
 """Folder of the warehouse that dbt writes its artefacts to, so that a build changes nothing in the project."""
 
 
-_DBT = "from dbt.cli.main import cli; cli()"
-"""The command `dbt` of this environment, whatever is on the path."""
+_DBT = """
+import ctypes, os, signal, sys
+if sys.platform == "linux":
+    ctypes.CDLL(None).prctl({death_signal}, signal.SIGKILL)
+    if os.getppid() != {parent}:
+        os._exit(1)
+from dbt.cli.main import cli
+cli()
+"""
+"""The command `dbt` of this environment, whatever is on the path. It ends with the process that started it: left behind
+by a kill, it would go on writing the files that the next build writes."""
+
+_PR_SET_PDEATHSIG = 1  # linux/prctl.h
 
 
 QUIET = {"DBT_SEND_ANONYMOUS_USAGE_STATS": "false", "DO_NOT_TRACK": "1"}
@@ -172,7 +183,8 @@ def _run_dbt(
 ) -> subprocess.CompletedProcess[str]:
     places = ["--project-dir", str(PROJECT), "--profiles-dir", str(PROJECT)]
     places += ["--target-path", str(target), "--log-path", str(target / "logs")]
-    command = [sys.executable, "-c", _DBT, *arguments, *places]
+    script = _DBT.format(death_signal=_PR_SET_PDEATHSIG, parent=os.getpid())
+    command = [sys.executable, "-c", script, *arguments, *places]
     target.mkdir(parents=True, exist_ok=True)
     return subprocess.run(command, env=dict(environment), capture_output=True, text=True, check=False, cwd=target)
 

@@ -1,9 +1,9 @@
 """`otb` started many times from one warm process, so that a test can kill it at a chosen moment without long waits.
 
 A fresh interpreter would spend most of its life importing; a fork of this one works at once. The program
-(`python warm_otb.py`) reads one JSON object a line: {"argv": [...], "out": FILE, "environment": {...}} starts `otb argv`
-in a fork and prints its process id; {} waits for it and prints its wait status. A fork that ended stays a zombie until
-it is waited for, so that its process id is never somebody else's when it is killed.
+(`python -m support.warm_otb`) reads one JSON object a line: {"argv": [...], "out": FILE, "environment": {...}} starts
+`otb argv` in a fork and prints its process id; {} waits for it and prints its wait status. A fork that ended stays a
+zombie until it is waited for, so that its process id is never somebody else's when it is killed.
 """
 
 from __future__ import annotations
@@ -41,13 +41,15 @@ class WarmOtb:
 
     def __init__(self, folder: Path, environment: Mapping[str, str]) -> None:
         self._out = folder / "otb.log"
-        self._environment = dict(environment)
+        self._environment = {"COLUMNS": "200", **environment}
         self.kills = 0
 
     def __enter__(self) -> WarmOtb:
         pipe = subprocess.PIPE
-        command = [sys.executable, str(Path(__file__).resolve())]
-        self._process = subprocess.Popen(command, cwd=ROOT, stdin=pipe, stdout=pipe, text=True)
+        # As a module: a script's own folder comes first where modules are looked for, and this one has a datasets.py.
+        command = [sys.executable, "-m", "support.warm_otb"]
+        surroundings = {**os.environ, "PYTHONPATH": os.pathsep.join((str(ROOT), str(ROOT / "tests")))}
+        self._process = subprocess.Popen(command, cwd=ROOT, env=surroundings, stdin=pipe, stdout=pipe, text=True)
         assert self._read() == "ready"
         return self
 
@@ -144,7 +146,7 @@ if __name__ == "__main__":
     import great_expectations  # noqa: F401
 
     import orchestration.build
-    import orchestration.definitions
+    import orchestration.definitions  # noqa: F401
     from orchestration import cli
 
     cli.application()
