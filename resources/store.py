@@ -192,7 +192,8 @@ class Store:
 
     def hash_of(self, path: str) -> str:
         """Sha256 (hex) of a product, '' when it is not there."""
-        return hashlib.sha256(self.read(path)).hexdigest() if self.exists(path) else ""
+        data = self._read_or_none(path)
+        return "" if data is None else hashlib.sha256(data).hexdigest()
 
     def read_range(self, path: str, start: int, end: int) -> bytes:
         """The bytes `start` to `end` (not included) of one product."""
@@ -201,14 +202,12 @@ class Store:
 
     def read_json(self, path: str) -> Any:
         """A JSON product; StoreError names the file when it cannot be read."""
-        try:
-            return json.loads(self.read(path))
-        except ValueError as error:
-            raise StoreError(f"{self.url}: {path} is not JSON: {error}") from None
+        return self._json(path, self.read(path))
 
     def read_json_or_none(self, path: str) -> Any:
         """A JSON product, or None when there is none yet."""
-        return self.read_json(path) if self.exists(path) else None
+        data = self._read_or_none(path)
+        return None if data is None else self._json(path, data)
 
     def lines(self, path: str) -> Iterator[bytes]:
         """The lines of one JSONL product without their ends, one at a time; StoreError when it is not there."""
@@ -236,7 +235,7 @@ class Store:
 
     def write(self, path: str, data: bytes) -> bool:
         """Put one product in place, whole or not at all; False, and nothing written, when it holds these bytes."""
-        if self.exists(path) and self.read(path) == data:
+        if self._read_or_none(path) == data:
             return False
         if self.is_local:
             write_file(Path(self._at(path)), data)
@@ -280,6 +279,20 @@ class Store:
                 files = {file.name: file.read_bytes() for file in sorted(copy.iterdir()) if file.is_file()}
                 with self._asking(path, NO_BUCKET):
                     kept.replace(files)
+
+    def _read_or_none(self, path: str) -> bytes | None:
+        """The bytes of a product, None when it is not there: one request where asking first would be two or three."""
+        with self._asking(path):
+            try:
+                return bytes(self._fs.cat_file(self._at(path)))
+            except FileNotFoundError:
+                return None
+
+    def _json(self, path: str, data: bytes) -> Any:
+        try:
+            return json.loads(data)
+        except ValueError as error:
+            raise StoreError(f"{self.url}: {path} is not JSON: {error}") from None
 
     @contextmanager
     def _asking(self, path: str, missing: str = "is not there yet") -> Iterator[None]:
