@@ -17,7 +17,7 @@ from typing import Any
 from opentwbench.apparatus.result import Study, StudyError, read_payload
 from opentwbench.apparatus.rows import shown
 from opentwbench.apparatus.studies import STUDIES
-from opentwbench.board import text, words
+from opentwbench.board import rag_page, text, words
 from opentwbench.board.charts import ACCENT, INK, MUTED, SECOND, ChartError, check_spec
 from opentwbench.board.queries import Mart, Row
 from opentwbench.board.rendering import Figure, Links, Page, item_path, model_path, study_path, subject_path
@@ -165,7 +165,8 @@ class Site:
         """What every page may show."""
         latest = max((row["started"] for row in self.mart.runs if row["started"]), default=None)
         return {
-            "navigation": NAVIGATION,
+            "navigation": (*NAVIGATION[:2], rag_page.ENTRY, *NAVIGATION[2:]) if self.has_rag else NAVIGATION,
+            "has_rag": self.has_rag,
             "digest": self.mart.digest,
             "latest": text.day(latest),
             "sample": any(row["is_sample"] for row in self.mart.board),
@@ -179,11 +180,17 @@ class Site:
             "rekeyed": {row["item_id"]: row for row in self.mart.key_changes},
         }
 
+    @property
+    def has_rag(self) -> bool:
+        """Whether there are figures of the retrieval track, and so a page of them."""
+        return rag_page.has_figures(self.mart.rag)
+
     def pages(self) -> Iterator[Page]:
         """Every page but those of items."""
         made = boards(self.mart)
         yield from _leaderboards(self.mart, made)
         yield _benchmarks(self.mart, made)
+        yield from rag_page.rag_pages(self.mart.rag)
         yield from _subjects(self.mart, made)
         yield from _models(self.mart, made)
         yield _methodology(self.mart)

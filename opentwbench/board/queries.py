@@ -14,6 +14,7 @@ from typing import Any
 
 import duckdb
 
+from opentwbench.board import rag_page
 from opentwbench.evaluation.mart import SOURCES_TABLE, MartError
 
 Row = Mapping[str, Any]
@@ -113,6 +114,8 @@ class Mart:
     """Subject -> its evaluated items, hardest first, without texts."""
     articles: list[Row]
     """Articles that items were written from, with their addresses."""
+    rag: dict[str, list[Row]]
+    """Table of the retrieval track -> its rows, none where the mart lacks it (rag_page.py)."""
     digest: str
     """sha256 over the names and digests of everything that the mart was made from: what this site shows."""
 
@@ -166,6 +169,7 @@ def read_mart(mart: duckdb.DuckDBPyConnection) -> Mart:
             "SELECT article, article_url, count(*) AS items FROM item_texts WHERE article_url IS NOT NULL"
             " GROUP BY ALL ORDER BY ALL",
         ),
+        rag={name: _rows(mart, f"FROM {name} ORDER BY ALL") if name in there else [] for name in rag_page.TABLES},
         digest=_digest(mart),
     )
 

@@ -13,15 +13,19 @@ import pytest
 from support.runs import response
 from support.tw_rag import CATEGORIES, items, windows
 
+from opentwbench.board.audit import audit
+from opentwbench.board.site import build_site
+from opentwbench.board.text import percent, points
 from opentwbench.dataset.files import read_jsonl
 from opentwbench.dataset.model import DatasetError
 from opentwbench.evaluation.journal import Journal, write_run
-from opentwbench.evaluation.mart import open_mart
+from opentwbench.evaluation.mart import DATABASE, open_mart
 from opentwbench.evaluation.model import RunRecord
 from opentwbench.evaluation.protocols import BOX
 from opentwbench.formosa.output import items_bytes
 from opentwbench.formosa.window_files import windows_bytes
 from opentwbench.rag import stages
+from opentwbench.rag.ragas import METRICS
 from opentwbench.rag.report import write_report
 from opentwbench.statistics.paired import mcnemar
 from resources import rag_products as products
@@ -139,6 +143,42 @@ def test_the_mart_has_the_metrics_of_the_report(mart: duckdb.DuckDBPyConnection,
     }
     assert places == pytest.approx(PRECISION)
     assert section["position_test"]["context_precision"]["p"] < 1e-6
+
+
+def test_the_position_test_of_sql_is_that_of_the_library(mart: duckdb.DuckDBPyConnection, store: Store) -> None:
+    (report,) = (Path(store.url) / "rag").glob("*/benchmark_metrics_report.json")
+    wanted = {name: each for name, each in json.loads(report.read_text())["ragas"]["position_test"].items() if each}
+    found = {row["metric"]: row for row in rows_of(mart, "FROM rag_position_tests")}
+    assert set(wanted) == set(found) & set(METRICS) == {"context_precision"}  # the other scores are all alike
+    row = found["context_precision"]
+    assert row["h"] == pytest.approx(wanted["context_precision"]["h"])
+    assert row["p"] == pytest.approx(wanted["context_precision"]["p"], abs=1e-11)
+    assert (row["positions"], row["degrees"], row["n"]) == (4, 3, N - 1)
+
+
+def test_the_site_has_a_page_of_these_figures(mart: duckdb.DuckDBPyConnection, store: Store, tmp_path: Path) -> None:
+    build_site(warehouse_of(store).folder, tmp_path / "site")
+    assert audit(tmp_path / "site").whole
+    (row,) = rows_of(mart, "FROM rag_metrics WHERE metric = 'context_precision'")
+    for lang in ("zh", "en"):
+        page = (tmp_path / "site" / lang / "rag.html").read_text(encoding="utf-8")
+        assert percent(row["mean"]) in page and points(row["calibration_error"]) in page
+        assert 'href="rag.html"' in (tmp_path / "site" / lang / "index.html").read_text(encoding="utf-8")
+
+
+def test_a_site_without_figures_has_no_such_page_and_names_none(store: Store, tmp_path: Path) -> None:
+    with duckdb.connect(str(warehouse_of(store).folder / DATABASE), read_only=True) as held:
+        names = [name for (name,) in held.execute("SELECT table_name FROM duckdb_tables()").fetchall()]
+        kept = [name for name in names if not name.startswith("rag_")]
+        (tmp_path / "house").mkdir()
+        with duckdb.connect(str(tmp_path / "house" / DATABASE)) as made:
+            for name in kept:
+                made.register("rows", held.sql(f"FROM {name}").to_arrow_table())
+                made.execute(f"CREATE TABLE {name} AS FROM rows")
+    build_site(tmp_path / "house", tmp_path / "site")
+    assert audit(tmp_path / "site").whole
+    assert not list((tmp_path / "site").rglob("rag.html"))
+    assert not any("rag.html" in path.read_text("utf-8") for path in (tmp_path / "site").rglob("*.html"))
 
 
 def test_open_and_closed_are_paired_item_by_item(mart: duckdb.DuckDBPyConnection) -> None:
