@@ -16,13 +16,15 @@ from typing import Annotated, Any, NoReturn, ParamSpec
 
 import typer
 
-from opentwbench.dataset.model import DatasetError
+from opentwbench.dataset.model import DatasetError, Withdrawal
+from opentwbench.dataset.withdrawal import WithdrawalReason
 from opentwbench.evaluation.client import EndpointError
 from opentwbench.evaluation.journal import JournalError
 from opentwbench.rag import downloads, report, stages
 from opentwbench.rag.asking import Asked
 from opentwbench.rag.model import RagError
 from orchestration.local_store import root
+from orchestration.withdrawal_commands import DateOption, EvidenceOption, ItemArgument, dated, plain
 from resources import rag_runs
 from resources.rag_settings import RagRun, merged, read_settings, settings_of
 from resources.store import StoreError
@@ -233,6 +235,27 @@ def build(store: StoreOption = "store", as_json: JsonOption = False) -> None:
     )
     if state.against:
         raise typer.Exit(UNFINISHED)
+
+
+@app.command(epilog="Exit status: 0 recorded; 2 no such item, or a decision that cannot be recorded.")
+@in_words
+def withdraw(
+    item_id: ItemArgument,
+    reason: Annotated[WithdrawalReason, typer.Option(help="Why it leaves the scored set.")],
+    evidence: EvidenceOption,
+    date: DateOption = "",
+    store: StoreOption = "store",
+) -> None:
+    """Take one item of tw-rag-bench out of the scored set: it stays published. The next build makes a new version."""
+    from resources import rag_products
+    from resources.store import Store
+
+    try:
+        decided = dated(Withdrawal(item_id, reason.value, date, evidence))
+        listed = rag_products.withdraw(Store(str(root(store))), decided)
+    except (DatasetError, StoreError) as error:
+        _stop(plain(str(error)))
+    print(f"{item_id} is in {listed} and leaves the scored set with the next build: otb rag build --store {store}")
 
 
 @app.command(epilog="Exit status: 0 every check passed; 2 no such folder; 3 a check did not pass.")

@@ -102,7 +102,7 @@ def _record(item_id: str, decided: Withdrawal, listed: Path, store: str) -> str:
     """Write a decision down, dated today unless it has a day; the slug of its subject. Stops for what cannot be."""
     slug = next((s for s, subject in REGISTRY.items() if subject.key == item_id.rpartition("-")[0]), None)
     if slug is None:
-        _stop(USAGE, f"{_plain(item_id)}: no subject has such ids")
+        _stop(USAGE, f"{plain(item_id)}: no subject has such ids")
     place = _open(store, slug)
     if not place.exists(place.items(slug)):
         _stop(NOTHING, f"{store} has no items of {slug}: otb build exam makes them")
@@ -110,17 +110,24 @@ def _record(item_id: str, decided: Withdrawal, listed: Path, store: str) -> str:
     buckets = sorted({item.bucket for item in items if item.item_id == item_id})
     if buckets and PUBLISHED not in buckets:
         _stop(USAGE, f"{item_id} is not published but {', '.join(buckets)}: there is nothing to withdraw or exclude")
+    try:
+        record_withdrawal(listed, dated(decided), {item.item_id for item in items if item.bucket == PUBLISHED})
+    except (DatasetError, OSError) as error:
+        _stop(USAGE, plain(str(error)))
+    return slug
+
+
+def dated(decided: Withdrawal) -> Withdrawal:
+    """A decision with today as its day unless it names one.
+
+    Raises DatasetError for a day that is still to come, and for evidence that is not one line.
+    """
     today = calendar_date.today().isoformat()
     if decided.date[:1].isdigit() and decided.date > today:
-        _stop(USAGE, f"--date {_plain(decided.date)}: the day is still to come")
+        raise DatasetError(f"--date {decided.date}: the day is still to come")
     if len(decided.evidence.splitlines()) != 1:
-        _stop(USAGE, "--evidence: one line, please")
-    entry = replace(decided, date=decided.date or today)
-    try:
-        record_withdrawal(listed, entry, {item.item_id for item in items if item.bucket == PUBLISHED})
-    except (DatasetError, OSError) as error:
-        _stop(USAGE, _plain(str(error)))
-    return slug
+        raise DatasetError("--evidence: one line, please")
+    return replace(decided, date=decided.date or today)
 
 
 def _open(store: str, slug: str | None) -> Store:
@@ -136,20 +143,20 @@ def _items(store: Store, slug: str) -> list[PrintedItem]:
     try:
         return [from_line(line) for line in store.lines(store.items(slug))]
     except (StoreError, ItemLineError) as error:
-        _stop(NOTHING, f"{slug}: {_plain(str(error))}")
+        _stop(NOTHING, f"{slug}: {plain(str(error))}")
 
 
 def _show(found: list[Proposal], subjects: int, console: Console) -> None:
     table = Table("item", "paper", "question", "score", "signs", title="proposed for a look", title_justify="left")
     for each in found:
-        seen = "; ".join(f"{e.sign.value}: {_plain(e.words)} ({e.place})" for e in each.evidence)
+        seen = "; ".join(f"{e.sign.value}: {plain(e.words)} ({e.place})" for e in each.evidence)
         table.add_row(each.item_id, each.paper_id, str(each.q_no), f"{each.score:.2f}", escape(seen))
     if found:
         console.print(table)
     console.print(f"{len(found)} proposals in {subjects} subjects", highlight=False)
 
 
-def _plain(text: str) -> str:
+def plain(text: str) -> str:
     """Text from outside without control characters: it must not steer the terminal."""
     return "".join(char if char.isprintable() else " " for char in text)
 

@@ -17,10 +17,12 @@ from collections.abc import Iterable
 from hashlib import sha256
 from pathlib import Path
 
+from opentwbench.dataset.files import JSONL_NAME, read_jsonl
 from opentwbench.dataset.manifest import read_withdrawals
 from opentwbench.dataset.model import DatasetError, Withdrawal
 from opentwbench.dataset.publication import Published, folder_hashes
 from opentwbench.dataset.validators import CheckOutcome
+from opentwbench.dataset.withdrawal import record_withdrawal
 from opentwbench.exam.digests import digest
 from opentwbench.formosa.corpus import CATEGORY
 from opentwbench.formosa.model import FormosaItem
@@ -138,6 +140,21 @@ def _withdrawals(store: Store) -> tuple[Withdrawal, ...]:
         return ()
     with store.folder("tw_rag") as folder:
         return read_withdrawals(folder / Path(WITHDRAWN).name)
+
+
+def withdraw(store: Store, decided: Withdrawal) -> str:
+    """Take one item out of the scored set: recorded in the store's list, which the next build applies.
+
+    It stays published. Returns the path of the list. Raises DatasetError as `record_withdrawal`, and before there is a
+    data set; nothing is written then.
+    """
+    if not store.exists(f"{DATASET}/{JSONL_NAME}"):
+        raise DatasetError(f"{store.url}: no {SLUG} yet: otb rag build makes it")
+    with store.folder(DATASET) as folder:
+        known = {str(row["item_id"]) for row in read_jsonl(folder / JSONL_NAME)}
+    with store.folder("tw_rag", write=True) as folder:
+        record_withdrawal(folder / Path(WITHDRAWN).name, decided, known)
+    return WITHDRAWN
 
 
 GATED = GatedSet(SLUG, DATASET, DATASET_RECORD, PUBLICATION, tuple(CHECKS), FOLDER_NAMES)

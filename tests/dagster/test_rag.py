@@ -8,12 +8,14 @@ from pathlib import Path
 import dagster as dg
 import pytest
 from support.tw_rag import CATEGORIES, items, windows
+from typer.testing import CliRunner
 
 from assets.rag import ASSETS, rag_contexts, rag_dataset, rag_publication
 from checks.rag import RAG_CHECKS
 from opentwbench.formosa.output import items_bytes
 from opentwbench.formosa.window_files import windows_bytes
 from opentwbench.rag.tw_rag.dataset_checks import CHECKS
+from orchestration.cli import application
 from resources import rag_products as products
 from resources.publication import PublicationResource
 from resources.settings import StoreResource
@@ -126,3 +128,39 @@ def test_a_data_set_waits_for_contexts_that_are_current(store: Store) -> None:
     assert not store.exists(products.DATASET)
     empty = Store(store.url + "-empty")
     assert products.dataset_state(empty, empty).state == "unfinished"
+
+
+def test_a_withdrawn_item_stays_published_and_leaves_the_scored_set(store: Store) -> None:
+    given = ["--store", store.url, "--reason", "text_damaged", "--evidence", "window cut in a word"]
+
+    def otb(*arguments: str) -> tuple[int, str]:
+        done = CliRunner().invoke(application(), ["rag", *arguments])
+        return done.exit_code, done.output
+
+    code, said = otb("withdraw", "rag-" + "0" * 12, *given)
+    assert code == 2 and "no tw-rag-bench yet" in said
+    assert products.build(store, store).state == "published"
+    with store.folder(products.PUBLICATION) as folder:
+        before, rows = json.loads((folder / "manifest.json").read_text()), (folder / "benchmark.jsonl").read_bytes()
+    chosen = json.loads(rows.splitlines()[7])["item_id"]
+    for wrong, reason in (
+        (["rag-" + "0" * 12, *given], "no published item"),
+        ([chosen, *given, "--date", "2999-01-01"], "still to come"),
+        ([chosen, *given, "--date", "yesterday"], "YYYY-MM-DD"),
+        ([chosen, *given[:-1], "one line\nand another"], "one line"),
+    ):
+        code, said = otb("withdraw", *wrong)
+        assert code == 2 and reason in said
+    assert not store.exists(products.WITHDRAWN)
+    assert otb("withdraw", chosen, *given)[0] == 0
+    code, said = otb("withdraw", chosen, *given)
+    assert code == 2 and "already" in said
+    assert products.dataset_state(store, store).state == "unfinished"
+    code, said = otb("build", "--store", store.url, "--json")
+    assert (code, json.loads(said)["state"], json.loads(said)["items"]) == (0, "published", 120)
+    with store.folder(products.PUBLICATION) as folder:
+        after = json.loads((folder / "manifest.json").read_text())
+        assert (folder / "benchmark.jsonl").read_bytes() == rows
+        assert chosen in (folder / "withdrawn.jsonl").read_text()
+    assert after["version"] != before["version"]
+    assert after["counts"] == {"items": 120, "withdrawn": 1, "scored": 119}
