@@ -3,6 +3,7 @@
 import dagster as dg
 
 from opentwbench.board.queries import mart_digest
+from opentwbench.board.rendering import LinkError, Links
 from opentwbench.board.site import read_record, whole
 from opentwbench.evaluation.mart import DATABASE, MartError
 from resources.board import BoardResource
@@ -29,20 +30,27 @@ def site_is_whole(store: StoreResource, warehouse: WarehouseResource, board: Boa
     )
 
 
-@dg.asset_check(asset="board_site", description="The site shows the mart that is in place")
+@dg.asset_check(
+    asset="board_site", description="The site shows the mart that is in place and points to the addresses that are set"
+)
 def site_is_current(store: StoreResource, warehouse: WarehouseResource, board: BoardResource) -> dg.AssetCheckResult:
-    """Compares the digest that the site carries with that of the mart."""
+    """Compares the digest and the addresses that the site carries with those of now."""
     house = warehouse.open(store.open())
     record = read_record(board.folder(house.folder))
     try:
-        now = mart_digest(house.folder / DATABASE)
-    except MartError as error:
+        now, links = mart_digest(house.folder / DATABASE), Links(board.cards, board.report)
+    except (MartError, LinkError) as error:
         return dg.AssetCheckResult(passed=False, severity=dg.AssetCheckSeverity.WARN, description=str(error))
     shown = record.mart if record else ""
     return dg.AssetCheckResult(
-        passed=bool(shown) and shown == now,
+        passed=record is not None and record.shows(now, links),
         severity=dg.AssetCheckSeverity.WARN,
-        metadata={"shown": shown[:12], "mart": now[:12]},
+        metadata={
+            "shown": shown[:12],
+            "mart": now[:12],
+            "cards": record.cards if record else "",
+            "report": record.report if record else "",
+        },
     )
 
 

@@ -28,7 +28,7 @@ USAGE, STALE, FAULTY = 2, 3, 4
 
 STATUSES = (
     "Exit status: 0 done, or whole and current; 1 a fault of the program; 2 wrong arguments, no mart, or a folder "
-    "that is no site; 3 the site shows another mart; 4 the site is not whole."
+    "that is no site; 3 the site shows another mart, or points elsewhere; 4 the site is not whole."
 )
 
 app = typer.Typer(help="Render the public site from the mart, or look at one.", no_args_is_help=True)
@@ -90,22 +90,37 @@ def build(
 
 @app.command(epilog=STATUSES)
 def check(
-    out: OutOption, store: StoreOption = "store", warehouse: FolderOption = "", as_json: JsonOption = False
+    out: OutOption,
+    store: StoreOption = "store",
+    warehouse: FolderOption = "",
+    cards: Annotated[
+        str | None, typer.Option(help="As for build. Default: what it was built with.", show_default=False)
+    ] = None,
+    report: Annotated[
+        str | None, typer.Option(help="As for build. Default: what it was built with.", show_default=False)
+    ] = None,
+    as_json: JsonOption = False,
 ) -> None:
-    """Say whether a site is whole (links, languages, nothing from elsewhere) and shows the mart of now."""
+    """Say whether a site is whole (links, languages, nothing from elsewhere) and shows the mart of now.
+
+    With --cards or --report also whether it was built with these addresses: a site built with others is stale.
+    """
     record = read_record(out)
     if record is None:
         _stop(USAGE, f"{out} is no site")
     try:
-        current = mart_digest(warehouse_of(Store(store), warehouse).folder / DATABASE) == record.mart
-    except (StoreError, MartError) as error:
+        links = Links(record.cards if cards is None else cards, record.report if report is None else report)
+        current = record.shows(mart_digest(warehouse_of(Store(store), warehouse).folder / DATABASE), links)
+    except (LinkError, StoreError, MartError) as error:
         _stop(USAGE, str(error))
     found = whole(out)
     if as_json:
-        about = {"whole": found.whole, "current": current, "pages": found.pages, "links": found.links}
+        built = {"cards": record.cards, "report": record.report}
+        about = {"whole": found.whole, "current": current, **built, "pages": found.pages, "links": found.links}
         print(json.dumps({**about, "count": found.count, "problems": found.problems}, ensure_ascii=False))
     else:
         standing = "current" if current else "stale"
+        standing += f"; cards {record.cards or 'nowhere'}, report {record.report or 'nowhere'}"
         print(f"{found.pages:,} pages, {found.links:,} links, {found.count:,} problems; {standing}")
         for problem in found.problems:
             print(problem)

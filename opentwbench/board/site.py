@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
-from hashlib import file_digest, sha256
+from hashlib import file_digest
 from importlib import resources
 from pathlib import Path
 from typing import TypeAlias
@@ -22,6 +22,7 @@ from opentwbench.board.rendering import Links, Page, Renderer, environment
 from opentwbench.board.words import LANGUAGES, NAMES
 from opentwbench.dataset.atomic import replacing_folder
 from opentwbench.dataset.contract import excerpt
+from opentwbench.dataset.manifest import sha256
 from opentwbench.evaluation.mart import MartError, open_mart
 
 RECORD = "board.json"
@@ -55,6 +56,13 @@ class Written:
     """The leaderboard in 繁體中文 with stylesheet and script."""
     sums: str
     """sha256 of SHA256SUMS, which vouches for every other file."""
+    cards: str = ""
+    report: str = ""
+    """Where the site points outside itself (`Links`); '' in records of before they were kept."""
+
+    def shows(self, mart: str, links: Links) -> bool:
+        """Whether the site is of this mart and points to these addresses."""
+        return self.mart == mart and (self.cards, self.report) == (links.cards, links.report)
 
 
 Content: TypeAlias = bytes
@@ -74,14 +82,14 @@ class _Tally:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(data)
         self.bytes += len(data)
-        self.digests[name] = sha256(data).hexdigest()
+        self.digests[name] = sha256(data)
         return len(data)
 
     def close(self) -> str:
         """SHA256SUMS over what was written; its own sha256."""
         lines = "".join(f"{digest}  {name}\n" for name, digest in sorted(self.digests.items())).encode()
         self.write(SUMS, lines)
-        return sha256(lines).hexdigest()
+        return sha256(lines)
 
 
 def build_site(
@@ -111,7 +119,8 @@ def build_site(
                 items += 1
                 progress(tally.pages)
             sums = tally.close()
-            written = Written(site.mart.digest, tally.pages, items, drawer.drawn, tally.bytes, first, sums)
+            of = (site.mart.digest, tally.pages, items, drawer.drawn, tally.bytes, first, sums)
+            written = Written(*of, site.links.cards, site.links.report)
             (aside / RECORD).write_bytes((json.dumps(asdict(written), indent=1, sort_keys=True) + "\n").encode())
     return written
 
@@ -154,24 +163,23 @@ def check_replaceable(out: Path) -> None:
         raise SiteError(f"{words}: move it away, or name another folder")
 
 
-def changed_files(out: Path) -> list[str]:
+def changed_files(out: Path) -> list[tuple[str, str]]:
     """Every file of a site that is not as it was written, with why: changed, missing, added; SHA256SUMS itself."""
     record, listed, there = read_record(out), _listed(out), _files(out)
     if record is None or SUMS not in there or _digest(out / SUMS) != record.sums:
-        return [f"{SUMS}: is not the one that the site was written with"]
-    changed = [f"{name}: is not there" for name in sorted(listed.keys() - there)]
-    changed += [f"{name}: was not written with the site" for name in sorted(there - listed.keys() - {RECORD, SUMS})]
+        return [(SUMS, "is not the one that the site was written with")]
+    changed = [(name, "is not there") for name in sorted(listed.keys() - there)]
+    changed += [(name, "was not written with the site") for name in sorted(there - listed.keys() - {RECORD, SUMS})]
     for name in sorted(listed.keys() & there):
         if _digest(out / name) != listed[name]:
-            changed.append(f"{name}: is not as it was written")
+            changed.append((name, "is not as it was written"))
     return changed
 
 
 def whole(out: Path) -> Audit:
     """The audit of a written site: its pages read again, and every byte compared with what was written."""
     found = audit(out)
-    for problem in changed_files(out):
-        name, _, reason = problem.partition(": ")
+    for name, reason in changed_files(out):
         found.note(name, reason)
     return found
 

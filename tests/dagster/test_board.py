@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 from assets.board import board_site
 from checks.board import site_is_current, site_is_whole
-from opentwbench.board.site import RECORD, SUMS
+from opentwbench.board.site import RECORD, SUMS, changed_files
 from opentwbench.evaluation.mart import DATABASE
 from orchestration.board_command import app
 from orchestration.leaderboard_definitions import build_defs
@@ -65,8 +65,8 @@ def materialized(store: Path, out: Path, **board: str) -> dg.ExecuteInProcessRes
     return dg.materialize([board_site], resources=resources(store, out, **board), raise_on_error=False)
 
 
-def checked(check: Any, store: Path, out: Path) -> dg.AssetCheckResult:
-    found: dg.AssetCheckResult = check(**resources(store, out))
+def checked(check: Any, store: Path, out: Path, **board: str) -> dg.AssetCheckResult:
+    found: dg.AssetCheckResult = check(**resources(store, out, **board))
     return found
 
 
@@ -135,6 +135,9 @@ def test_bytes_that_no_build_wrote_are_seen_and_never_swept_away(mart: Mart, tmp
         (out / name).write_bytes(kept[name])
     assert checked(site_is_whole, mart.store, out).passed
     (out / "CNAME").write_text("board.example.org")
+    (out / "a: b.txt").write_text("a name with the sign that parts name and reason")
+    assert changed_files(out) == [(name, "was not written with the site") for name in ("CNAME", "a: b.txt")]
+    (out / "a: b.txt").unlink()
     assert not checked(site_is_whole, mart.store, out).passed
     assert "holds CNAME, which no site wrote" in failure(materialized(mart.store, out))
     assert (out / "CNAME").read_text() == "board.example.org"
@@ -163,6 +166,9 @@ def test_neither_a_foreign_folder_nor_a_foreign_address_is_taken(mart: Mart, tmp
 def test_links_of_the_settings_reach_the_pages(mart: Mart, tmp_path: Path) -> None:
     addresses = {"cards": "https://example.org/{dataset}", "report": "mailto:a@example.org?subject={item}"}
     assert materialized(mart.store, tmp_path / "site", **addresses).success
+    assert checked(site_is_current, mart.store, tmp_path / "site", **addresses).passed
+    assert not checked(site_is_current, mart.store, tmp_path / "site").passed, "the addresses that are set are others"
+    assert not checked(site_is_current, mart.store, tmp_path / "site", cards="no address").passed
     assert "https://example.org/tw-" in (tmp_path / "site" / "en" / "subjects.html").read_text(encoding="utf-8")
     items = list((tmp_path / "site" / "en" / "items").rglob("*.html"))
     assert len(items) == evaluated()
@@ -191,6 +197,13 @@ def test_the_command_builds_and_checks_with_its_statuses(mart: Mart, tmp_path: P
     assert json.loads(said.splitlines()[-1])["open"] == str(out / "index.html")
     code, said = otb("check", *place, "--json")
     assert (code, json.loads(said)["whole"], json.loads(said)["current"]) == (0, True, True)
+    cards = ("--cards", "https://example.org/{dataset}")
+    assert otb("check", *place, *cards)[0] == 3, "it was built without"
+    assert otb("build", *place, *cards)[0] == 0
+    assert otb("check", *place, *cards)[0] == otb("check", *place)[0] == 0
+    assert otb("check", *place, "--cards", "")[0] == 3
+    assert otb("check", *place, "--report", "mailto:a@example.org?subject={item}")[0] == 3
+    assert otb("check", *place, "--report", "javascript:{item}")[0] == 2
     (out / "static" / "board.css").unlink()
     assert otb("check", *place)[0] == 4
     assert otb("check", "--out", str(tmp_path / "none"), "--store", str(mart.store))[0] == 2

@@ -106,7 +106,13 @@
   function board(table) {
     var form = document.getElementById('filters'), panel = document.getElementById('compare');
     var status = document.getElementById('status'), chosen = [], MOST = 5;
-    var first = table.querySelector('th[aria-sort]');
+    // As the page was written: what a hash that names no order goes back to.
+    var first = table.querySelector('th[aria-sort]'), written = rowsOf(table);
+    function restore() {
+      written.forEach(function (row) { table.tBodies[0].appendChild(row); });
+      heads(table).forEach(function (each) { each.removeAttribute('aria-sort'); });
+      if (first) first.setAttribute('aria-sort', 'descending');
+    }
     function picks() { return rowsOf(table).map(function (row) { return row.querySelector('.pick input'); }); }
     function rowOf(id) { return rowsOf(table).filter(function (row) { return row.getAttribute('data-id') === id; })[0]; }
 
@@ -193,6 +199,7 @@
       var wish = /^([a-z_]{1,40})\.(up|down)$/.exec(given.sort || '');
       var head = wish && heads(table).filter(function (each) { return each.getAttribute('data-key') === wish[1]; })[0];
       if (head) sort(table, head, wish[2] === 'down');
+      else restore();
       chosen = (given.compare || '').split('.').filter(function (id, n, every) {
         return every.indexOf(id) === n && !!rowOf(id);
       }).slice(0, MOST);
