@@ -10,7 +10,9 @@ expression; what comes out is rebuilt element by element from a list of what a d
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import math
+import re
+from collections.abc import Iterator, Mapping
 from html import escape
 from typing import Any
 from xml.etree import ElementTree
@@ -66,8 +68,7 @@ CONFIG: Mapping[str, Any] = {
         "labelOverlap": True,
     },
     "axisX": {"tickCount": 8},
-    # The page's font may be wider than the one that is measured here: room for the longest label of an axis.
-    "padding": {"left": 44, "top": 5, "right": 12, "bottom": 5},
+    "padding": {"left": 8, "top": 5, "right": 12, "bottom": 5},
     "legend": {
         "labelColor": INK,
         "titleColor": INK,
@@ -156,10 +157,68 @@ def draw(spec: Mapping[str, Any]) -> str:
         raise ChartError(f"Vega-Lite cannot draw it: {str(error).splitlines()[0][:200]}") from None
     if len(drawn) > MAX_SVG_BYTES:
         raise ChartError(f"a drawing has more than {MAX_SVG_BYTES} bytes")
-    made = _rebuilt(ElementTree.fromstring(drawn))
+    element = ElementTree.fromstring(drawn)
+    _make_room(element)
+    made = _rebuilt(element)
     if not made.endswith("</svg>"):
         raise ChartError("nothing is drawn")
     return made
+
+
+NARROW, WIDE = 0.66, 1.04
+"""Widths of a letter and of a Chinese character in shares of the font's size, as wide as a system font draws them."""
+
+EDGE = 4.0
+"""Room kept beside a label, in the drawing's units."""
+
+_STEP = re.compile(r"(translate|rotate|scale|matrix)\(([^()]*)\)")
+
+
+def _make_room(root: ElementTree.Element) -> None:
+    """Widen a drawing until every label fits in the font that the page draws it with.
+
+    The page's font is the reader's, and may be wider than the one that labels are measured with here: a label of fifty
+    letters then begins before the drawing's left edge, where it is cut. Raises ChartError for a drawing without a size.
+    """
+    try:
+        width, height = (float(root.attrib[name]) for name in ("width", "height"))
+    except (KeyError, ValueError):
+        raise ChartError("a drawing has no size") from None
+    reach = [end for text in _texts(root, (1.0, 0.0, 0.0)) for end in text]
+    left = math.ceil(max(0.0, EDGE - min(reach, default=EDGE)))
+    right = math.ceil(max(0.0, max(reach, default=0.0) + EDGE - width))
+    root.set("width", f"{width + left + right:g}")
+    root.set("viewBox", f"{-left} 0 {width + left + right:g} {height:g}")
+
+
+def _texts(element: ElementTree.Element, place: tuple[float, float, float]) -> Iterator[tuple[float, float]]:
+    """(left, right) of every horizontal text that is seen; `place` is (a, c, e) of x' = a x + c y + e."""
+    kind = element.tag.removeprefix(_SVG)
+    if kind not in ("svg", "g", "text"):
+        return
+    place = _moved(place, element.get("transform", ""))
+    if kind == "text" and element.get("opacity") != "0" and abs(place[0]) > 0.5:
+        size = float((element.get("font-size") or "12").removesuffix("px"))
+        long = size * sum(WIDE if ord(char) > 0x2E7F else NARROW for char in "".join(element.itertext()))
+        start = place[0] * float(element.get("x") or 0) + place[1] * float(element.get("y") or 0) + place[2]
+        before = {"end": 1.0, "middle": 0.5}.get(element.get("text-anchor", "start"), 0.0)
+        yield start - before * long, start + (1 - before) * long
+    for inner in element:
+        yield from _texts(inner, place)
+
+
+def _moved(place: tuple[float, float, float], transform: str) -> tuple[float, float, float]:
+    a, c, e = place
+    for kind, given in _STEP.findall(transform):
+        by = [float(each) for each in re.split(r"[ ,]+", given.strip()) if each]
+        if kind == "translate":
+            e += a * by[0] + c * (by[1] if len(by) > 1 else 0.0)
+        elif kind == "rotate" and len(by) == 1:
+            cos, sin = math.cos(math.radians(by[0])), math.sin(math.radians(by[0]))
+            a, c = a * cos + c * sin, c * cos - a * sin
+        else:
+            raise ChartError(f"a drawing is placed by {kind}, which is not known here")
+    return a, c, e
 
 
 def _rebuilt(element: ElementTree.Element) -> str:

@@ -71,6 +71,10 @@ class Links:
         return self.report.replace("{dataset}", quote(dataset, safe="")).replace("{item}", quote(item_id, safe=""))
 
 
+LONG_CHART = 60
+"""Marks of a chart that is tall: at 9 to 20 pixels a mark it fills a screen."""
+
+
 @dataclass(frozen=True, slots=True)
 class Figure:
     """A chart of a page: the specification with placeholders for words, its name, and what it shows in words."""
@@ -81,6 +85,13 @@ class Figure:
     description: Both
     labels: Mapping[str, Both] = field(default_factory=dict)
     """Placeholder in the specification -> what stands there. Pages of both languages share one drawing."""
+
+    @property
+    def is_long(self) -> bool:
+        """Whether it is a tall drawing, by the rows of its inline data: a second of that kind is folded."""
+        data = self.spec.get("data")
+        values = data.get("values") if isinstance(data, Mapping) else None
+        return isinstance(values, list) and len(values) > LONG_CHART
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ forms themselves (text.py). Records come from outside: whatever a cell is, somet
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from opentwbench.apparatus.result import Both as StudyText
@@ -34,6 +34,10 @@ TO = Both("至", "to")
 
 FINE = 2
 """Digits after the point of a share below one percent: the shares of wrong keys are tenths of it."""
+
+
+LONG_TABLE, SHOWN_ROWS = 30, 12
+"""A table of more rows is folded, and so many of its rows stand before it: 500 rows are 30,000 pixels of a page."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +70,10 @@ class ShownTable:
     name: StudyText
     columns: list[ShownColumn]
     rows: list[list[ShownCell]]
+    top: list[list[ShownCell]]
+    """What a page shows of a long table before it is unfolded: the rows that move most; [] for a short one."""
+    top_by: Both
+    """The heading of the column that says which those are; empty where it is the first rows."""
 
 
 def shown_table(table: Table) -> ShownTable:
@@ -77,7 +85,21 @@ def shown_table(table: Table) -> ShownTable:
         [_cell(table.columns, row, *group, fine) for group, fine in zip(groups, digits, strict=True)]
         for row in table.rows
     ]
-    return ShownTable(table.name, columns, rows)
+    shown = ShownTable(table.name, columns, rows, [], Both("", ""))
+    return shown if len(rows) <= LONG_TABLE else replace(shown, **_top(table, groups, shown))
+
+
+def _top(table: Table, groups: Sequence[tuple[int, int]], shown: ShownTable) -> dict[str, Any]:
+    """The rows that move most by the first difference of the table; its first rows where it holds no difference."""
+    moves = next((n for n, (place, _) in enumerate(groups) if _is_signed(table.columns[place])), None)
+    if moves is None:
+        return {"top": shown.rows[:SHOWN_ROWS]}
+    ordered = sorted(shown.rows, key=lambda row: -_size(row[moves].value))
+    return {"top": ordered[:SHOWN_ROWS], "top_by": shown.columns[moves].label}
+
+
+def _size(value: Cell) -> float:
+    return abs(value) if isinstance(value, int | float) else -1.0
 
 
 def _digits(table: Table, place: int) -> int:
@@ -181,15 +203,19 @@ def in_language(value: Any, lang: str) -> Any:
     return value
 
 
-def findings_of(study: Study, model: str) -> list[list[ShownCell]]:
-    """Rows of the study's first table that are about one model, without the column that names it."""
-    if not study.tables:
+FREE_TEXT = frozenset(("model", "failure", "items", "replies", "found", "share"))
+"""Columns of the study of free text that a model's page shows."""
+
+
+def findings_of(study: Study, model: str) -> list[dict[str, ShownCell]]:
+    """Rows of the free-text study that are about one model, a cell by the name of its column.
+
+    None of a study of another form: a result comes from outside, or from before its form changed.
+    """
+    if not study.tables or not {column.name for column in study.tables[0].columns} >= FREE_TEXT:
         return []
     table = study.tables[0]
-    place = next((n for n, column in enumerate(table.columns) if column.name == "model"), None)
-    if place is None:
-        return []
-    own = Table(table.name, table.columns, tuple(row for row in table.rows if row[place] == model))
-    shown = shown_table(own)
-    at = next(n for n, column in enumerate(shown.columns) if column.name == "model")
-    return [[cell for n, cell in enumerate(row) if n != at] for row in shown.rows]
+    place = next(n for n, column in enumerate(table.columns) if column.name == "model")
+    shown = shown_table(Table(table.name, table.columns, tuple(row for row in table.rows if row[place] == model)))
+    names = [column.name for column in shown.columns]
+    return [dict(zip(names, row, strict=True)) for row in shown.rows]

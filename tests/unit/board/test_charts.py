@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from opentwbench.board.charts import FORBIDDEN, MAX_DEPTH, ChartError, Drawer, check_spec, draw
+from opentwbench.board.charts import EDGE, FORBIDDEN, MAX_DEPTH, ChartError, Drawer, _texts, check_spec, draw
 
 BAR: dict[str, Any] = {
     "width": 120,
@@ -80,3 +80,32 @@ def test_names_stay_text(name: str) -> None:
     assert names <= {"svg", "g", "path", "text", "rect", "line", "circle", "tspan", "defs", "clipPath"}
     assert not any(key.startswith("on") or "href" in key for element in root.iter() for key in element.attrib)
     assert not any("url(" in value.lower() for element in root.iter() for value in element.attrib.values())
+
+
+def test_a_label_has_room_in_a_wider_font_than_the_one_it_was_measured_with() -> None:
+    """Fifty letters of 12 px are 396 px where a letter takes 0.66 of the size; they end 5 px left of the plot."""
+    for name in ("m" * 50, "臺" * 25, "short"):
+        root = ElementTree.fromstring(draw({**with_name(name), "encoding": LIMITED}).replace("<svg", '<svg id="x"', 1))
+        left, _, width, _ = map(float, root.attrib["viewBox"].split())
+        assert width == float(root.attrib["width"])
+        ends = [end for text in _texts(root, (1.0, 0.0, 0.0)) for end in text]
+        assert len(ends) > 4 and left <= min(ends) and max(ends) <= left + width
+    assert left > -EDGE - 10, "a short one needs little"
+
+
+LIMITED = {**BAR["encoding"], "y": {"field": "name", "type": "nominal", "title": None, "axis": {"labelLimit": 900}}}
+
+
+def test_places_of_labels_by_hand() -> None:
+    drawn = (
+        '<svg><g transform="translate(10,5)"><g transform="translate(0.5,60.5)">'
+        '<text text-anchor="end" transform="translate(-7,3)" font-size="10px">abcd</text>'
+        '<text text-anchor="middle" x="50" font-size="20px">臺a</text>'
+        '<text transform="translate(-40,30) rotate(-90)">turned</text><text opacity="0">unseen</text></g></g></svg>'
+    )
+    # 10 + 0.5 - 7 = 3.5, four letters of 6.6 before it; 60.5 with 20 * (1.04 + 0.66) = 34 around it.
+    assert list(_texts(ElementTree.fromstring(drawn), (1.0, 0.0, 0.0))) == [
+        (pytest.approx(3.5 - 26.4), pytest.approx(3.5)), (pytest.approx(43.5), pytest.approx(77.5)),
+    ]  # fmt: skip
+    with pytest.raises(ChartError, match="scale"):
+        list(_texts(ElementTree.fromstring('<g transform="scale(2)"/>'), (1.0, 0.0, 0.0)))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from opentwbench.apparatus.result import Both, Column, Study, Table, spoken
-from opentwbench.board.studies import findings_of, in_language, shown_table
+from opentwbench.board.studies import LONG_TABLE, SHOWN_ROWS, findings_of, in_language, shown_table
 
 NAME = Both("名", "name")
 
@@ -73,11 +73,18 @@ def test_a_specification_is_told_in_one_language() -> None:
 
 
 def test_findings_of_one_model() -> None:
-    table = Table(NAME, (column("model"), column("share", "%")), (("a", 5.0), ("b", 1.0), ("a", 7.0)))
+    columns = (*(column(name) for name in ("model", "failure", "items", "replies", "found")), column("share", "%"))
+    table = Table(NAME, columns, (("a", "x", 5, 9, 1, 5.0), ("b", "x", 5, 9, 0, 1.0), ("a", "y", 5, 9, 2, 7.0)))
     study = Study("free_text", NAME, NAME, NAME, NAME, 1, tables=(table,))
-    assert [[cell.shown.en for cell in row] for row in findings_of(study, "a")] == [["5.0"], ["7.0"]]
+    found = [{name: cell.shown.en for name, cell in row.items()} for row in findings_of(study, "a")]
+    assert [(row["failure"], row["replies"], row["share"]) for row in found] == [("x", "9", "5.0"), ("y", "9", "7.0")]
     assert findings_of(study, "c") == []
     assert findings_of(Study("free_text", NAME, NAME, NAME, NAME, 0), "a") == []
+
+
+def test_a_free_text_study_of_another_form_says_nothing_of_a_model() -> None:
+    table = Table(NAME, (column("model"), column("failure"), column("share", "%")), (("a", "x", 5.0),))
+    assert findings_of(Study("free_text", NAME, NAME, NAME, NAME, 1, tables=(table,)), "a") == []
 
 
 def test_a_symbol_in_a_heading_stays_as_it_is() -> None:
@@ -86,3 +93,23 @@ def test_a_symbol_in_a_heading_stays_as_it_is() -> None:
     headings = [each.label for each in shown_table(Table(NAME, (kappa, rho), ((0.5, 0.1),))).columns]
     assert [each.zh for each in headings] == ["κ", "ρ 95% 下界"]
     assert [each.en for each in headings] == ["Kappa", "Rho, 95% low"]
+
+
+def test_of_a_long_table_the_rows_that_move_most_stand_before_it() -> None:
+    rows = tuple((f"m{n}", float(n), float(n % 7 - 3 if n != 20 else -9)) for n in range(LONG_TABLE + 1))
+    found = shown_table(Table(NAME, (column("model"), column("share", "%"), column("points", "points")), rows))
+    assert len(found.rows) == LONG_TABLE + 1 and len(found.top) == SHOWN_ROWS
+    moves = [abs(float(row[2].value or 0)) for row in found.top]
+    assert moves == sorted(moves, reverse=True) and moves[0] == 9 and found.top[0][0].value == "m20"
+    assert found.top_by.en == "Points (points)"
+
+
+def test_of_a_long_table_without_a_difference_the_first_rows_stand_before_it() -> None:
+    rows = tuple((f"m{n}", float(n)) for n in range(LONG_TABLE + 1))
+    found = shown_table(Table(NAME, (column("model"), column("share", "%")), rows))
+    assert [row[0].value for row in found.top] == [f"m{n}" for n in range(SHOWN_ROWS)] and found.top_by.en == ""
+
+
+def test_a_short_table_stands_as_a_whole() -> None:
+    rows = tuple((f"m{n}", float(n)) for n in range(LONG_TABLE))
+    assert shown_table(Table(NAME, (column("model"), column("points", "points")), rows)).top == []
