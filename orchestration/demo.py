@@ -27,6 +27,7 @@ from orchestration.definitions import Configuration
 from orchestration.formosa_demo import show_formosa
 from orchestration.in_process import recorded_instance
 from orchestration.mart_record import record_mart
+from orchestration.rag_demo import show_rag
 from orchestration.sample_runs import write_sample_runs
 from resources.apparatus import Apparatus
 from resources.gated_set import PUBLISHED
@@ -59,6 +60,7 @@ def main(folder: Path, console: Console) -> int:
     show(report, console)
     # Before the studies: that of the judge panel reads the judge study of this step.
     show_formosa(str(store), console)
+    show_rag(Store(str(store)), folder / "rag", console)
     console.rule("4. sample models (scripted), apparatus studies, mart")
     show_models(Store(str(store)), console)
     console.rule("5. the public site")

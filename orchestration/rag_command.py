@@ -9,7 +9,8 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, nullcontext
 from functools import wraps
 from pathlib import Path
 from typing import Annotated, Any, NoReturn, ParamSpec
@@ -67,6 +68,9 @@ SeedOption = Annotated[int | None, typer.Option(help="Seed of the sample (42).",
 TopKOption = Annotated[int | None, typer.Option(help="Passages a question (5).", show_default=False)]
 MaxQueriesOption = Annotated[int | None, typer.Option(help="Only the first so many questions.", show_default=False)]
 StoreOption = Annotated[str, typer.Option(help="Folder of the store; runs are in its folder rag.")]
+ScriptedOption = Annotated[
+    bool, typer.Option("--scripted", help="Ask a scripted endpoint of this machine: shows how it works, no result.")
+]
 JsonOption = Annotated[bool, typer.Option("--json", help="The outcome as JSON on standard output.")]
 
 
@@ -112,8 +116,11 @@ def _command(name: str, text: str, carry_out: Callable[[RagRun, bool], None]) ->
         top_k: TopKOption = None,
         max_queries: MaxQueriesOption = None,
         store: StoreOption = "store",
+        scripted: ScriptedOption = False,
         as_json: JsonOption = False,
     ) -> None:
+        if scripted and (base_url or judge_base_url):
+            raise RagError("--scripted asks no endpoint, and --base-url names one")
         shared = {"base_url": base_url, "api_key_env": api_key_env}
         given = {
             "dataset": dataset,
@@ -128,7 +135,21 @@ def _command(name: str, text: str, carry_out: Callable[[RagRun, bool], None]) ->
         values = merged(read_settings(config) if config else {}, given)
         if "dataset" not in values:
             raise RagError("name a data set with --dataset, or settings with --config")
-        carry_out(RagRun.of(settings_of(values, config.name if config else "arguments"), root(store)), as_json)
+        with scripted_models(values) if scripted else nullcontext(values) as asked:
+            settings = settings_of(asked, config.name if config else "arguments")
+            carry_out(RagRun.of(settings, root(store)), as_json)
+
+
+@contextmanager
+def scripted_models(values: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """Settings that ask the scripted endpoint, which runs as long as they are in use; its models say `scripted/`."""
+    from samples.model_endpoint import ModelEndpoint
+    from samples.rag.script import JUDGE, WRITER
+
+    with ModelEndpoint(rag=True) as endpoint:
+        names = {"answers": WRITER, "judge": JUDGE, "embedding": "scripted/vectors"}
+        given = {part: {"model": name, "base_url": endpoint.base_url} for part, name in names.items()}
+        yield merged(values, given)
 
 
 def _own_url(url: str | None) -> dict[str, str]:

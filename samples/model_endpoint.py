@@ -34,6 +34,7 @@ from typing import Any, Self
 from aiohttp import web
 
 from samples import formosa_script
+from samples.rag import script as rag_script
 
 CHAT_PATH = "/v1/chat/completions"
 EMBEDDINGS_PATH = "/v1/embeddings"
@@ -126,6 +127,8 @@ class Script:
     """Retry-After of those."""
     formosa: bool = False
     """Answer as the drafting model, the judges and the pool of `formosa_script`."""
+    rag: bool = False
+    """Answer as the model and the judges of the retrieval benchmark (`rag.script`)."""
     knows: str = ""
     """With `formosa`: a benchmark.jsonl whose answers the pool knows, read when asked and again when it changes."""
 
@@ -247,6 +250,8 @@ class Endpoint:
         if script.formosa:
             content = formosa_script.reply(body, read_question, self._answers_now)
             return _json(_completion(body, {"role": "assistant", "content": content}))
+        if script.rag and (said := rag_script.reply(body)) is not None:
+            return _json(_completion(body, {"role": "assistant", "content": said}))
         return _json(_completion(body, _usual(body, letter, script.reply)))
 
     def _answers_now(self) -> Mapping[str, str]:
