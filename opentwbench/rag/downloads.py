@@ -41,7 +41,7 @@ class Offer:
     keep: tuple[str, ...] = ()
     """Beginnings of the paths, below the archive's one folder, that are written."""
     most: int = 2_000_000_000
-    """Most bytes that are taken."""
+    """Most bytes that are taken, and most that they may unpack to."""
 
 
 _GITHUB = "https://codeload.github.com/{}/tar.gz/{}"
@@ -119,8 +119,10 @@ def fetch(given: Offer, out: Path, url: str = "") -> Fetched:
     data = _download(url or given.url, given.most)
     written = size = 0
     for name, body in _files(given, data):
-        write_file(out / name, body)
         written, size = written + 1, size + len(body)
+        if size > given.most:  # a small archive can hold a very large one
+            raise RagError(f"{given.name}: unpacks to more than {given.most:,} bytes")
+        write_file(out / name, body)
     if not written:
         raise RagError(f"{given.name}: none of the expected files is in what was fetched")
     return Fetched(written, size)
