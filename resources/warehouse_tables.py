@@ -233,6 +233,9 @@ def _items(places: Places, warehouse: Warehouse) -> Iterator[Mapping[str, Any]]:
     """Published items, and items of earlier releases that answers may still name."""
     before = tables.read_table(warehouse.raw, "items")
     now = list(tables.item_rows(places.items)) if places.published else []
+    # Apart: the two tracks share no stem hash, by which volunteers name a question of theirs.
+    if (formosa := board_tables.formosa_edition(places.store)) is not None:
+        now += [{**row, "field": board_tables.FORMOSA_FIELD} for row in tables.item_rows(formosa)]
     there = {row["item_id"] for row in now}
     yield from (row for row in before if row["item_id"] not in there)
     yield from now
@@ -240,14 +243,16 @@ def _items(places: Places, warehouse: Warehouse) -> Iterator[Mapping[str, Any]]:
 
 def _versions(places: Places, warehouse: Warehouse) -> Iterator[Mapping[str, Any]]:
     now: list[dict[str, Any]] = []
-    for file in places.items.files if places.published else ():
+    formosa = board_tables.formosa_edition(places.store)
+    for file in (*(places.items.files if places.published else ()), *(formosa.files if formosa else ())):
         name = file.path.parent.name
         now += tables.version_rows(name, file.version, read_items(file.path, file.subject), file.withdrawn)
     return tables.keep_history(now, tables.read_table(warehouse.raw, "item_versions"))
 
 
 def _withdrawals(places: Places) -> Iterator[dict[str, Any]]:
-    for folder in places.published:
+    formosa = board_tables.formosa_edition(places.store)
+    for folder in (*places.published, *(file.path.parent for file in (formosa.files if formosa else ()))):
         yield from (tables.withdrawal_row(folder.name, each) for each in read_withdrawals(folder / WITHDRAWN_NAME))
 
 

@@ -325,14 +325,18 @@ def _decoding(recorded: str) -> str:
 def _benchmarks(mart: Mart, made: list[Board]) -> Page:
     spread = Counter[str]()
     for row in mart.versions:
-        if row["is_current"]:
+        # Formosa's options are put in order by a hash: its spread is made, not found.
+        if row["is_current"] and row["dataset"] != words.FORMOSA:
             spread.update({letter: row[f"key_{letter}"] for letter in "abcd"})
     keyed = sum(spread.values())
+    exam = [row for row in mart.subject_items if row["dataset"] != words.FORMOSA]
     context = {
         "boards": made,
-        "datasets": mart.subject_items,
-        "items": sum(row["items"] for row in mart.subject_items),
-        "scored": sum(row["scored"] for row in mart.subject_items),
+        "datasets": exam,
+        "formosa": next((row for row in mart.subject_items if row["dataset"] == words.FORMOSA), None),
+        "formosa_path": subject_path(words.FORMOSA),
+        "items": sum(row["items"] for row in exam),
+        "scored": sum(row["scored"] for row in exam),
         "protocols": [
             {**row, "decoding": _decoding(row["decoding"])}
             for row in sorted(mart.protocols.values(), key=lambda row: (row["name"], row["max_tokens"]))
@@ -388,7 +392,7 @@ def _subject(mart: Mart, made: list[Board], slug: str, dataset: Row | None) -> P
                 {"board": board, "rows": rows, "typical": typical, "figure": _distribution(rows, typical, len(tables))}
             )
     found = REGISTRY.get(slug)
-    title = Both(found.name_zh, found.name_en) if found else Both(slug, slug)
+    title = Both(found.name_zh, found.name_en) if found else words.DATA_SETS.get(slug, Both(slug, slug))
     context = {
         "slug": slug,
         "names": found,

@@ -203,6 +203,8 @@ class Renderer:
     def subject(self, slug: str) -> Markup:
         """The name of a subject in this language; a slug or category that the registry does not know as it is."""
         found = REGISTRY.get(slug)
+        if slug in words.DATA_SETS:
+            return Markup(escape(self.pick(words.DATA_SETS[slug])))
         if found is None:
             return outside(slug)
         return Markup(escape(found.name_zh if self.lang == "zh" else found.name_en))

@@ -32,6 +32,11 @@ AXES = {"exam": "exam", "exam_sample": "exam"}
 BENCHMARK_ORDER = ("exam_sample", "exam", "formosa", "rag")
 """The order of boards; the first that has a complete run opens the site."""
 
+FORMOSA = "tw-formosa-bench"
+"""Formosa's data set, which is no subject of the register."""
+
+DATA_SETS = {FORMOSA: Both("認識臺灣", "Everyday Taiwan")}
+
 FIELDS = {
     "accounting": Both("會計", "Accounting"),
     "allied-health": Both("醫事檢驗與放射", "Allied health"),

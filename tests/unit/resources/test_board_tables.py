@@ -9,12 +9,16 @@ from typing import Any
 import pytest
 from support.mart_rows import Tables, make_items
 
+from opentwbench.dataset.manifest import FORMAT, sha256
 from opentwbench.dataset.model import DatasetError
 from opentwbench.evaluation.journal import write_run
 from opentwbench.evaluation.model import RunRecord
 from opentwbench.evaluation.protocols import BOX
-from resources.board_tables import MODEL_CARDS, asked_items, tables
+from opentwbench.evaluation.warehouse import read_table
+from resources.board_tables import MODEL_CARDS, asked_items, formosa_edition, tables
 from resources.store import Store
+from resources.warehouse import Warehouse
+from resources.warehouse_tables import Places, write_tables
 
 ITEMS = make_items(6, 2)
 
@@ -91,3 +95,33 @@ def test_removed_items_and_a_damaged_line(tmp_path: Path) -> None:
     write(tmp_path, "datasets/tw-made-000-bench.removed.jsonl", line, {**line, "reason": 3})
     with pytest.raises(DatasetError, match=r"removed.jsonl line 2: needs the texts"):
         rows(tmp_path, "removed_items")
+
+
+def test_formosas_published_edition_stands_in_the_mart_beside_the_examinations(tmp_path: Path) -> None:
+    store = Store(str(tmp_path))
+    assert formosa_edition(store) is None
+    lines = [{"item_id": f"formosa-{n:012x}", "question": f"題{n}", **dict.fromkeys("ABCD", "甲"), "answer": "ABC"[n]}
+             for n in range(3)]  # fmt: skip
+    write(tmp_path, "formosa/publications/tw-formosa-bench/benchmark.jsonl", *lines)
+    assert formosa_edition(store) is None, "a folder without its manifest is no publication"
+    gone = {"item_id": "formosa-000000000001", "reason": "made up", "date": "2026-11-30", "evidence": "made up"}
+    write(tmp_path, "formosa/publications/tw-formosa-bench/withdrawn.jsonl", gone)
+    data = (tmp_path / "formosa/publications/tw-formosa-bench/benchmark.jsonl").read_bytes()
+    files = {"benchmark.jsonl": {"sha256": sha256(data), "bytes": len(data), "rows": 3}}
+    write(
+        tmp_path,
+        "formosa/publications/tw-formosa-bench/manifest.json",
+        {"format": FORMAT, "version": "v1", "files": files},
+    )
+    house = Warehouse(tmp_path / "warehouse")
+    written = {name: list(read_table(house.raw, name)) for name in write_tables(Places(store), house)}
+    assert [(row["item_id"], row["subject"], row["field"]) for row in written["items"]] == [
+        (f"formosa-{n:012x}", "tw-formosa-bench", "formosa") for n in range(3)
+    ]
+    assert [
+        (row["dataset"], row["dataset_version"], row["key"], row["withdrawn"]) for row in written["item_versions"]
+    ] == [("tw-formosa-bench", "v1", key, key == "B") for key in "ABC"]
+    assert [(row["dataset"], row["item_id"]) for row in written["withdrawals"]] == [
+        ("tw-formosa-bench", gone["item_id"])
+    ]
+    assert Places(store).published == () and Places(store).roster == {}, "no examination run asks them"
