@@ -4,10 +4,12 @@
 FROM python:3.11.14-slim-bookworm AS build
 ENV UV_COMPILE_BYTECODE=1 UV_LINK_MODE=copy UV_PYTHON_DOWNLOADS=never
 WORKDIR /app
+# More than one machine: --build-arg OTB_GROUPS="deploy s3 workers" (pyproject.toml, docs/deployment.md).
+ARG OTB_GROUPS="deploy"
 RUN python -m pip install --no-cache-dir "uv==0.13.9"
 COPY pyproject.toml uv.lock README.md LICENSE ./
 # The dependencies first: they change seldom, and this layer is kept while they do not.
-RUN uv sync --frozen --no-install-project --no-default-groups --group deploy
+RUN uv sync --frozen --no-install-project --no-default-groups $(printf -- '--group %s ' $OTB_GROUPS)
 COPY opentwbench opentwbench
 COPY resources resources
 COPY assets assets
@@ -15,7 +17,7 @@ COPY checks checks
 COPY orchestration orchestration
 COPY samples samples
 COPY dbt_leaderboard dbt_leaderboard
-RUN uv sync --frozen --no-default-groups --group deploy \
+RUN uv sync --frozen --no-default-groups $(printf -- '--group %s ' $OTB_GROUPS) \
  && .venv/bin/otb mart prepare
 
 FROM python:3.11.14-slim-bookworm

@@ -103,6 +103,9 @@ lint: setup ## style, types, import contract, and whether Dagster can load every
 stack: setup ## the processes of a deployment, each restarted during a backfill (STACK: a new folder, PARTITIONS)
 	@$(BIN)/python deploy/stack.py "$(STACK)" --partitions $(PARTITIONS)
 
+stack-workers: setup ## the same with two Celery workers and their broker, one worker killed during the backfill
+	@$(BIN)/python deploy/stack_workers.py "$(STACK)-workers" --partitions $(PARTITIONS)
+
 fuzz: setup ## try the readers of everything from outside for longer (FUZZ_EXAMPLES, default 3000 each)
 	@OTB_FUZZ_EXAMPLES=$(FUZZ_EXAMPLES) OTB_FUZZ_PDFS=$(FUZZ_EXAMPLES) OTB_FUZZ_SEED="$$RANDOM" $(BIN)/pytest -q tests/fuzz
 

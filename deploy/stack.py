@@ -25,9 +25,10 @@ import time
 import urllib.error
 import urllib.request
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -73,7 +74,7 @@ def free_port() -> int:
         return int(taken.getsockname()[1])
 
 
-@dataclass(slots=True)
+@dataclass
 class Stack:
     """The processes, by name, and where they keep things."""
 
@@ -82,6 +83,8 @@ class Stack:
     environment: dict[str, str] = field(default_factory=dict)
     ports: dict[str, int] = field(default_factory=dict)
     running: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
+    names: tuple[str, ...] = ("platform", "leaderboard", "webserver", "daemon")
+    """The processes in the order in which they are started; PostgreSQL is there before them."""
 
     def __post_init__(self) -> None:
         self.ports = {name: free_port() for name in ("postgres", "platform", "leaderboard", "webserver")}
@@ -178,6 +181,11 @@ class Stack:
         environment = {**os.environ, "PGPASSWORD": self.environment["DAGSTER_PG_PASSWORD"]}
         place = ["-h", "127.0.0.1", "-p", str(self.ports["postgres"]), "-U", USER]
         subprocess.run([programs / "createdb", *place, DATABASE], env=environment, check=True)
+        # By one process: of several that make the tables at once all but one may end ("type already exists", measured).
+        tables = [str(BIN / "dagster"), "instance", "migrate"]
+        done = subprocess.run(tables, env=self.environment, capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise StackError(f"tables: {done.stderr.strip()[-500:]}")
 
     def postgres(self, action: str) -> None:
         """Start, stop or restart the database and wait until it is so; open connections are cut."""
@@ -226,8 +234,8 @@ class Stack:
                 return [{**run, "tags": {tag["key"]: tag["value"] for tag in run["tags"]}} for run in found]
 
     def close(self) -> None:
-        """End everything, the database last."""
-        for name in tuple(self.running):
+        """End everything, what was started last first and the database last."""
+        for name in reversed(tuple(self.running)):
             self.stop(name)
         if (self.folder / "postgres" / "postmaster.pid").exists():
             self.postgres("stop")
@@ -243,15 +251,12 @@ def wait_for(what: str, ready: Callable[[], bool], seconds: float) -> None:
 
 
 @contextmanager
-def stack(folder: Path, source: Path) -> Iterator[Stack]:
+def stack(made: Stack) -> Iterator[Stack]:
     """All processes, up; they are ended at the end whatever happens."""
-    made = Stack(folder, source)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that what was started is ended too
     try:
         made.create_database()
-        for name in ("platform", "leaderboard"):
-            made.start(name)
-        for name in ("webserver", "daemon"):
+        for name in made.names:
             made.start(name)
         wait_for("webserver and code locations", made.is_up, 600)
         yield made
@@ -303,10 +308,13 @@ def standing(made: Stack, backfills: list[str]) -> tuple[Counter[str], set[str]]
     return Counter(run["status"] for run in runs), done
 
 
-def disturbed(made: Stack, partitions: list[str]) -> Counter[str]:
-    """Backfill, restarting each process in the middle of it, one after the other; its runs by status."""
+RESTARTED = ("webserver", "daemon", "platform", "postgres", "leaderboard")
+
+
+def disturbed(made: Stack, partitions: list[str], disturbances: Sequence[Callable[[], None]]) -> Counter[str]:
+    """Backfill, with these disturbances in the middle of it, one after the other; its runs by status."""
     backfills = [backfill(made, "dataset_job", partitions)]
-    restarts = ["webserver", "daemon", "platform", "postgres", "leaderboard"]
+    restarts = list(disturbances)
     share = [len(partitions) * (n + 1) // (len(restarts) + 2) for n in range(len(restarts))]
     moved = time.monotonic()
     end = moved + PATIENCE
@@ -327,7 +335,7 @@ def disturbed(made: Stack, partitions: list[str]) -> Counter[str]:
         if statuses.keys() - {"SUCCESS", "FAILURE", "CANCELED"}:
             moved = time.monotonic()
         if restarts and len(done) >= share[-len(restarts)]:
-            made.restart(restarts.pop(0))
+            restarts.pop(0)()
         elif not restarts and len(done) == len(partitions):
             return statuses
     raise StackError(f"{len(partitions) - len(done)} partitions without a successful run: {dict(statuses)}")
@@ -361,15 +369,15 @@ def main(arguments: list[str] | None = None) -> int:
     every_subject.build(folder / "mirror", partitions)
     print(f"{len(partitions)} papers typeset", flush=True)
     try:
-        with stack(folder / "stack", folder / "mirror") as made:
+        with stack(Stack(folder / "stack", folder / "mirror")) as made:
             return rehearse(made, folder, partitions, keep=options.keep)
     except StackError as error:
         print(f"stack: {error}", file=sys.stderr)
         return 1
 
 
-def rehearse(made: Stack, folder: Path, partitions: list[str], *, keep: bool) -> int:
-    """Index, papers and items, then the backfill with its restarts, then the comparison."""
+def prepare(made: Stack) -> None:
+    """Index, papers and items: three runs, each over all."""
     from opentwbench.exam.subjects import REGISTRY
     from samples.every_subject import YEAR
 
@@ -380,8 +388,13 @@ def rehearse(made: Stack, folder: Path, partitions: list[str], *, keep: bool) ->
     whole = {"dagster/asset_partition_range_start": slugs[0], "dagster/asset_partition_range_end": slugs[-1]}
     run_job(made, "items_job", whole)
     print(f"index, papers and items: {time.monotonic() - start:.0f} s", flush=True)
+
+
+def rehearse(made: Stack, folder: Path, partitions: list[str], *, keep: bool) -> int:
+    """Index, papers and items, then the backfill with its restarts, then the comparison."""
+    prepare(made)
     start = time.monotonic()
-    statuses = disturbed(made, partitions)
+    statuses = disturbed(made, partitions, [partial(made.restart, name) for name in RESTARTED])
     seconds = time.monotonic() - start
     print(f"backfill of {len(partitions)}: {seconds:.0f} s, runs {dict(statuses)}", flush=True)
     if keep:

@@ -1,4 +1,4 @@
-"""The deployment's processes without containers: a backfill during which each of them is restarted."""
+"""The deployment's processes without containers: a backfill with restarts, and one on workers with a kill."""
 
 from __future__ import annotations
 
@@ -33,5 +33,20 @@ def test_nothing_is_lost_and_nothing_is_there_twice() -> None:
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout.count("restarting") == 5
+    assert "0 lost, 0 different, 0 more; 0 partitions with a second successful run; 0 errors" in done.stdout
+    shutil.rmtree(folder)
+
+
+@pytest.mark.timeout(3600)
+@pytest.mark.skipif("OTB_STACK" not in os.environ, reason="takes minutes and every core: OTB_STACK=1 runs it")
+@pytest.mark.skipif(shutil.which("redis-server") is None, reason="redis is not installed (Debian package redis-server)")
+def test_a_worker_killed_in_the_middle_costs_nothing() -> None:
+    folder = Path(tempfile.mkdtemp(prefix="otb-"))
+    folder.chmod(0o755)
+    command = [sys.executable, str(ROOT / "deploy" / "stack_workers.py"), str(folder / "stack"), "--partitions", "6"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.count("killed worker-one with 1 run under way") == 1
+    assert "event log: 6 partitions published; 0 missing, 0 twice" in done.stdout
     assert "0 lost, 0 different, 0 more; 0 partitions with a second successful run; 0 errors" in done.stdout
     shutil.rmtree(folder)
