@@ -224,10 +224,15 @@ def _ticks(rows: Sequence[Mapping[str, Cell]]) -> dict[str, Any]:
 
 def bar_chart(title: Both, rows: Sequence[Mapping[str, Cell]], axis: Both, series: Both = NOTHING) -> Chart:
     """Bars: rows hold `name`, `value` and, with `series`, a `series` each (stacked)."""
-    colour = _colour(series)
+    values, colour = [dict(row) for row in rows[:MAX_MARKS]], _colour(series)
+    if series.en:
+        # Stacked as the legend lists them; by name the order would be another one in each language.
+        order = list(dict.fromkeys(row["series"] for row in values))
+        values = [{**row, "order": order.index(row["series"])} for row in values]
+        colour["order"] = {"field": "order", "type": "quantitative"}
     spec = {
         "width": 520,
-        "data": {"values": [dict(row) for row in rows[:MAX_MARKS]]},
+        "data": {"values": values},
         "mark": {"type": "bar"},
         "encoding": {
             "y": {"field": "name", "type": "nominal", "title": None, "sort": None, "axis": {"labelLimit": 420}},

@@ -291,6 +291,8 @@ def _chart(inputs: Inputs, board: tuple[str, str], found: Sequence[Pair]) -> Cha
         }
         for pair in found
     ]
+    # Others first, so that models tuned for Taiwan have the second colour here as on the leaderboard.
+    marks.sort(key=lambda mark: mark["series"] == _TUNED)
     one, two, reader = benchmark_name(first), benchmark_name(SECOND_AXIS), READERS[method]
     title = Both(f"{one.zh}與{two.zh}（{reader.zh}）", f"{one.en} and {two.en} ({reader.en})")
     x, y = (Both(f"{name.zh}，正確率 (%)", f"{name.en}, accuracy (%)") for name in (one, two))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from support.apparatus import card, cells, inputs, rows, run
 
-from opentwbench.apparatus.result import MissingInput
+from opentwbench.apparatus.result import MissingInput, spoken
 from opentwbench.apparatus.studies import conduct
 from opentwbench.apparatus.two_axes import agreements, by_model, groups_of, median_interval, pairs, shift, shifts, study
 
@@ -73,6 +73,8 @@ def test_the_study() -> None:
     assert "rho 0.00" in found.finding.en and "mean of +1.5 places" in found.finding.en
     assert "(n = 2)" in found.finding.en and "(95% \u22124.9 to +7.9)" in found.finding.en
     assert "paired sign test p = 0.500" in found.finding.en
+    series = [mark["series"] for mark in found.charts[0].spec["data"]["values"]]
+    assert [spoken(each, "en") for each in series] == ["other", "other", "Taiwan-tuned", "Taiwan-tuned"]
     assert cells(found, 1, "mean_low", "mean_high")[:1] == [(-4.85, 7.85)]
 
 
