@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 HEADING = re.compile(r"(#{1,6})[ \t]+(.*?)[ \t]*#*$")
-_CUT = re.compile(r"(?:參考資料|資料來源|參考文獻|參考來源|延伸閱讀|圖片來源)")
-"""Sections that hold no facts of the article: references, further reading, picture credits."""
+SECTIONS = ("參考資料", "資料來源", "參考文獻", "參考來源", "延伸閱讀", "圖片來源")
+"""Sections that hold no facts of the article, by how their heading begins: references, further reading, credits."""
 _BOLD_CUT = re.compile(r"\s*\*\*(?:參考資料|資料來源|參考文獻|參考來源|延伸閱讀|圖片來源)[^*]{0,40}\*\*")
 _DEFINITION = re.compile(r"\[\^[^\]\n]+\]:")
 _CONTINUATION = re.compile(r"(?:[ ]{2,}|\t)\S")
@@ -45,11 +45,14 @@ class Block:
     heading: bool = False
 
 
-def clean(body: str) -> list[Block]:
-    """The blocks of a body in order. Headings with nothing below them, after the cuts, are still there."""
+def clean(body: str, sections: tuple[str, ...] = SECTIONS) -> list[Block]:
+    """The blocks of a body in order. Headings with nothing below them, after the cuts, are still there.
+
+    `sections`: how the headings of sections that are cut begin.
+    """
     blocks: list[Block] = []
     lines: list[str] = []
-    for line, heading in _lines(_HIDDEN.sub("", body)):
+    for line, heading in _lines(_HIDDEN.sub("", body), sections):
         if line and not heading:
             lines.append(line)
             continue
@@ -70,14 +73,14 @@ def plain(line: str) -> str:
     return line.strip()
 
 
-def _lines(body: str) -> Iterator[tuple[str, bool]]:
+def _lines(body: str, sections: tuple[str, ...]) -> Iterator[tuple[str, bool]]:
     """Plain lines that are kept, and whether each is a heading; '' separates blocks."""
-    for line in _kept(body.split("\n")):
+    for line in _kept(body.split("\n"), sections):
         found = HEADING.match(line)
         yield (plain(found[2]), True) if found else (plain(_QUOTE.sub("", line, count=1)), False)
 
 
-def _kept(lines: list[str]) -> Iterator[str]:
+def _kept(lines: list[str], sections: tuple[str, ...]) -> Iterator[str]:
     """Lines outside everything that is deleted as a whole."""
     cut = 0  # the level of the heading whose section is being cut
     definition = bold = fence = False
@@ -92,7 +95,7 @@ def _kept(lines: list[str]) -> Iterator[str]:
         heading = HEADING.match(line)
         if heading:
             definition = bold = False
-            cut = _section(cut, heading)
+            cut = _section(cut, heading, sections)
             if not cut:
                 yield line
             continue
@@ -114,12 +117,12 @@ def _kept(lines: list[str]) -> Iterator[str]:
         yield "" if _separates(bare) else line
 
 
-def _section(cut: int, heading: re.Match[str]) -> int:
+def _section(cut: int, heading: re.Match[str], sections: tuple[str, ...]) -> int:
     """The level being cut after a heading: a cut ends at the next heading of the same or a higher level."""
     level = len(heading[1])
     if cut and level > cut:
         return cut
-    return level if _CUT.match(plain(heading[2])) else 0
+    return level if plain(heading[2]).startswith(sections) else 0
 
 
 def _separates(bare: str) -> bool:

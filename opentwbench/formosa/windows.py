@@ -21,24 +21,26 @@ GAP = 2
 """The empty line between two blocks, as corpus.py joins them."""
 
 
-def cut(article: Article, limit: int = LIMIT, tail: int = TAIL) -> list[Window]:
+def cut(article: Article, limit: int = LIMIT, tail: int = TAIL, announced: bool = True) -> list[Window]:
     """The windows of one article, in order. A block above the limit is a window of its own.
+
+    `announced`: a block that ends on a colon stays with the next one.
 
     Blocks hold no headings (corpus.py) and are never split, so no window ends on a heading or inside a sentence.
     """
     seen: Counter[str] = Counter()
     windows = []
-    for first, last in _packed(article, limit, tail):
+    for first, last in _packed(article, limit, tail, announced):
         start, end = article.blocks[first][0], article.blocks[last][1]
         windows.append(_window(article, start, end, seen))
     return windows
 
 
-def _packed(article: Article, limit: int, tail: int) -> Iterator[tuple[int, int]]:
+def _packed(article: Article, limit: int, tail: int, announced: bool) -> Iterator[tuple[int, int]]:
     """First and last block of each window, by index."""
     runs: list[list[int]] = []
     sizes: list[int] = []
-    for first, last in _units(article):
+    for first, last in _units(article, announced):
         size = article.blocks[last][1] - article.blocks[first][0]
         if runs and sizes[-1] + GAP + size <= limit:
             runs[-1].extend((first, last))
@@ -51,11 +53,11 @@ def _packed(article: Article, limit: int, tail: int) -> Iterator[tuple[int, int]
     return ((run[0], run[-1]) for run in runs)
 
 
-def _units(article: Article) -> Iterator[tuple[int, int]]:
+def _units(article: Article, announced: bool) -> Iterator[tuple[int, int]]:
     """Blocks that stay together: one that ends on a colon announces the next, as a heading does."""
     first = 0
     for place, (_, end) in enumerate(article.blocks):
-        if article.text[end - 1] in "：:" and place + 1 < len(article.blocks):
+        if announced and article.text[end - 1] in "：:" and place + 1 < len(article.blocks):
             continue
         yield first, place
         first = place + 1
