@@ -14,6 +14,7 @@ from typing import Any
 
 from opentwbench.dataset.contract import excerpt
 from opentwbench.dataset.files import JSONL_NAME, read_jsonl
+from opentwbench.dataset.manifest import WITHDRAWN_NAME, read_withdrawals
 from opentwbench.dataset.model import DatasetError
 from opentwbench.evaluation.journal import RUN_NAME, read_protocol, read_responses, read_run
 from opentwbench.evaluation.scoring import grade
@@ -41,9 +42,18 @@ def tables(store: Store, runs: Path) -> Mapping[str, Rows]:
 
 def _verdicts(store: Store) -> Iterator[dict[str, Any]]:
     with store.folder("rag") as folder:
+        withdrawn = _withdrawn(store)
         for run in sorted(folder.iterdir()) if folder.is_dir() else ():
             if (run / DETAILS_JSON).is_file() and (run / "plan.json").is_file():
-                yield from _of_run(run)
+                yield from (row for row in _of_run(run) if row["question_id"] not in withdrawn)
+
+
+def _withdrawn(store: Store) -> frozenset[str]:
+    """Ids of tw-rag-bench that a person withdrew: published, and in no score. No other data set has such ids."""
+    if not store.exists(PUBLICATION):
+        return frozenset()
+    with store.folder(PUBLICATION) as folder:
+        return frozenset(each.item_id for each in read_withdrawals(folder / WITHDRAWN_NAME))
 
 
 def _of_run(run: Path) -> Iterator[dict[str, Any]]:
@@ -107,6 +117,8 @@ def _answers(store: Store, runs: Path) -> Iterator[dict[str, Any]]:
         return
     with store.folder(PUBLICATION) as folder:
         rows = read_jsonl(folder / JSONL_NAME)
+    withdrawn = _withdrawn(store)
+    rows = [row for row in rows if row["item_id"] not in withdrawn]
     open_keys = {row["item_id"]: (row["answer"], row["formosa_id"], row["category"]) for row in rows}
     wanted = {row["formosa_id"] for row in rows}
     items = items_from(store.read(ITEMS), ITEMS) if store.exists(ITEMS) else []

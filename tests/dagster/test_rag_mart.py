@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ from opentwbench.board.audit import audit
 from opentwbench.board.site import build_site
 from opentwbench.board.text import percent, points
 from opentwbench.dataset.files import read_jsonl
-from opentwbench.dataset.model import DatasetError
+from opentwbench.dataset.model import DatasetError, Withdrawal
 from opentwbench.evaluation.journal import Journal, write_run
 from opentwbench.evaluation.mart import DATABASE, open_mart
 from opentwbench.evaluation.model import RunRecord
@@ -189,6 +190,22 @@ def test_open_and_closed_are_paired_item_by_item(mart: duckdb.DuckDBPyConnection
     assert row["mcnemar_exact_p"] == pytest.approx(mcnemar(OPEN_ONLY, CLOSED_ONLY).exact_p)
     differences = [each["difference"] for each in rows_of(mart, "FROM rag_open_closed_items")]
     assert (differences.count(1), differences.count(-1), differences.count(0)) == (OPEN_ONLY, CLOSED_ONLY, N - 26)
+
+
+def test_a_withdrawn_item_is_in_no_table(store: Store, tmp_path: Path) -> None:
+    copy = Store(str(shutil.copytree(store.url, tmp_path / "store")))
+
+    def rows(name: str) -> list[dict[str, Any]]:
+        return [dict(row) for row in rag_tables.tables(copy, tmp_path / "store" / "runs")[name]]
+
+    before = {name: rows(name) for name in ("rag_verdicts", "rag_answers")}
+    assert (len(before["rag_verdicts"]), len(before["rag_answers"])) == (N, 2 * N)
+    chosen = before["rag_verdicts"][5]["question_id"]
+    products.withdraw(copy, Withdrawal(chosen, "text_damaged", "2026-11-30", "a window cut in a word"))
+    assert products.build(copy, copy).state == "published"
+    assert rows("rag_verdicts") == [row for row in before["rag_verdicts"] if row["question_id"] != chosen]
+    left = rows("rag_answers")
+    assert [sum(row["side"] == side for row in left) for side in ("open", "closed")] == [N - 1, N - 1]
 
 
 def test_a_damaged_record_of_a_run_is_named(tmp_path: Path) -> None:
