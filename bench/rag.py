@@ -1,6 +1,7 @@
 """Retrieval over Traditional Chinese and the data set tw-rag-bench, measured in one run.
 
     python -m bench.rag contexts --corpus FOLDER       a full-size set from scripted drafts: its checks, digest, time
+    python -m bench.rag determinism --corpus FOLDER    the same set in two processes with different hash seeds
     python -m bench.rag questions --corpus FOLDER      recall@1/5/10 and MRR of BM25 variants, index and query time
     python -m bench.rag samples --rag FOLDER           the adapters' counts, recall at 5, ceilings, query time
 
@@ -14,7 +15,10 @@ import argparse
 import asyncio
 import hashlib
 import json
+import os
 import re
+import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Iterable, Sequence
@@ -125,6 +129,46 @@ def contexts(corpus: Path) -> dict[str, Any]:
     }  # fmt: skip
 
 
+SEEDS = ("1", "2718281828")
+"""PYTHONHASHSEED of the two processes: sets and dicts of texts are in another order in each."""
+
+_EVERY_FILE = """
+import json, sys, tempfile
+from pathlib import Path
+from bench.rag import full_set
+from opentwbench.dataset.publication import folder_hashes
+from opentwbench.rag.tw_rag.output import FOLDER_NAMES
+with tempfile.TemporaryDirectory() as place:
+    version, items = full_set(Path(sys.argv[1]), Path(place) / "set")
+    print(json.dumps([hash("臺灣"), version, items, folder_hashes(Path(place) / "set", FOLDER_NAMES)]))
+"""
+
+
+def full_set(corpus: Path, folder: Path) -> tuple[str, int]:
+    """Write the whole set from scripted drafts, as `contexts` does; its version and how many items it has."""
+    windows = windows_of(corpus)
+    items = list({item.item_id: item for item in drafts(windows)}.values())
+    made = tuple(of_category(name, items, windows) for name in sorted({window.category for window in windows}))
+    return write_release(Release(made, "0" * 12, "bench"), folder), sum(len(each.items) for each in made)
+
+
+def determinism(corpus: Path) -> dict[str, Any]:
+    """The sha256 of every file of the full-size set, from two processes whose hash seeds differ."""
+    told = []
+    for seed in SEEDS:
+        done = subprocess.run(
+            [sys.executable, "-c", _EVERY_FILE, str(corpus)],
+            env={**os.environ, "PYTHONHASHSEED": seed}, capture_output=True, text=True, check=True,
+        )  # fmt: skip
+        told.append(json.loads(done.stdout.splitlines()[-1]))
+    (hash_one, *first), (hash_two, *second) = told
+    return {
+        "hash seeds differ": hash_one != hash_two, "version": first[0], "items": first[1], "files": len(first[2]),
+        "files that differ": sorted(name for name in first[2] if first[2][name] != second[2].get(name)),
+        "equal": first == second,
+    }  # fmt: skip
+
+
 # -- natural questions ------------------------------------------------------------------------------------------------
 
 VARIANTS: dict[str, Tokens] = {
@@ -215,7 +259,7 @@ def _mean(values: Iterable[float | None]) -> float | None:
 def main() -> None:
     """The command."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=["contexts", "questions", "samples"])
+    parser.add_argument("what", choices=["contexts", "determinism", "questions", "samples"])
     parser.add_argument("--corpus", type=Path, default=Path("../shared/taiwan-md"))
     parser.add_argument("--rag", type=Path, default=Path("../shared/rag"))
     given = parser.parse_args()
