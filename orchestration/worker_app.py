@@ -5,7 +5,7 @@ The broker is named by OTB_BROKER, the instance by DAGSTER_HOME, the store by th
 
 from __future__ import annotations
 
-import multiprocessing
+import multiprocessing.process
 import os
 
 from celery.signals import worker_process_init
@@ -14,11 +14,17 @@ from dagster_celery.tasks import create_execute_job_task
 
 from orchestration.workers import BROKER_VARIABLE, settings
 
+_main = multiprocessing.process.current_process()
+
 
 @worker_process_init.connect
-def _may_have_children(**_: object) -> None:
-    """Celery marks its children as daemons, which may start no process; parsing starts some, which end with them."""
-    multiprocessing.current_process()._config["daemon"] = False  # type: ignore[attr-defined]
+def _as_a_process_of_its_own(**_: object) -> None:
+    """Let a child of Celery start processes, as parsing does; they end with it.
+
+    Celery's billiard makes its own process object the current one of multiprocessing: marked as a daemon, which may
+    have no children, and with a key that multiprocessing cannot hand to them (both measured).
+    """
+    multiprocessing.process._current_process = _main  # type: ignore[attr-defined]
 
 
 _broker = os.environ[BROKER_VARIABLE]

@@ -8,6 +8,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import billiard
 import dagster as dg
 import pytest
 import yaml
@@ -135,6 +136,32 @@ def test_no_worker_holds_a_task_that_it_has_not_begun() -> None:
     for name in ("deploy/stack_workers.py", "docs/deployment.md"):
         text = (ROOT / name).read_text(encoding="utf-8")
         assert text.count("--disable-prefetch") >= 1, name
+
+
+def _parse_in_a_child(as_own: bool, out: Path) -> None:
+    from opentwbench.exam.workers import run_isolated
+    from orchestration import worker_app
+
+    if as_own:
+        worker_app._as_a_process_of_its_own()
+    try:
+        found = run_isolated(len, ["abc", "de"], lambda task, lost: -1, processes=1, seconds=300)
+        out.write_text(repr(list(found)))
+    except AssertionError as error:
+        out.write_text(str(error))
+
+
+@pytest.mark.parametrize(("as_own", "said"), [(True, "[3, 2]"), (False, "daemonic processes are not allowed")])
+def test_a_run_on_a_worker_may_parse_in_processes(
+    as_own: bool, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OTB_BROKER", "memory://")
+    import orchestration.worker_app  # noqa: F401 - loaded before its children are, as Celery loads it
+
+    child = billiard.Process(target=_parse_in_a_child, args=(as_own, tmp_path / "said"), daemon=True)
+    child.start()
+    child.join(600)
+    assert said in (tmp_path / "said").read_text()
 
 
 def test_the_blocks_of_workers_yaml_are_an_instances() -> None:
