@@ -171,6 +171,12 @@ NARROW, WIDE = 0.66, 1.04
 EDGE = 4.0
 """Room kept beside a label, in the drawing's units."""
 
+MOST_SIZE = 20_000.0
+"""Largest width or height of a drawing: 240 marks of 20 pixels are a quarter of it."""
+
+MOST_ROOM = 400.0
+"""Most room that is added on a side: a text of a thousand letters must not shrink the drawing to a strip."""
+
 _STEP = re.compile(r"(translate|rotate|scale|matrix)\(([^()]*)\)")
 
 
@@ -178,15 +184,18 @@ def _make_room(root: ElementTree.Element) -> None:
     """Widen a drawing until every label fits in the font that the page draws it with.
 
     The page's font is the reader's, and may be wider than the one that labels are measured with here: a label of fifty
-    letters then begins before the drawing's left edge, where it is cut. Raises ChartError for a drawing without a size.
+    letters then begins before the drawing's left edge, where it is cut. Raises ChartError for a drawing without a size,
+    and for sizes and places that are no finite numbers.
     """
     try:
         width, height = (float(root.attrib[name]) for name in ("width", "height"))
-    except (KeyError, ValueError):
-        raise ChartError("a drawing has no size") from None
-    reach = [end for text in _texts(root, (1.0, 0.0, 0.0)) for end in text]
-    left = math.ceil(max(0.0, EDGE - min(reach, default=EDGE)))
-    right = math.ceil(max(0.0, max(reach, default=0.0) + EDGE - width))
+        reach = [end for text in _texts(root, (1.0, 0.0, 0.0)) for end in text]
+    except (KeyError, ValueError, IndexError):
+        raise ChartError("a drawing whose sizes and places are no numbers") from None
+    if not all(map(math.isfinite, (width, height, *reach))) or max(width, height) > MOST_SIZE:
+        raise ChartError("a drawing reaches further than can be drawn")
+    left = math.ceil(min(MOST_ROOM, max(0.0, EDGE - min(reach, default=EDGE))))
+    right = math.ceil(min(MOST_ROOM, max(0.0, max(reach, default=0.0) + EDGE - width)))
     root.set("width", f"{width + left + right:g}")
     root.set("viewBox", f"{-left} 0 {width + left + right:g} {height:g}")
 

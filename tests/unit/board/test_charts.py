@@ -7,7 +7,18 @@ from xml.etree import ElementTree
 
 import pytest
 
-from opentwbench.board.charts import EDGE, FORBIDDEN, MAX_DEPTH, ChartError, Drawer, _texts, check_spec, draw
+from opentwbench.board.charts import (
+    EDGE,
+    FORBIDDEN,
+    MAX_DEPTH,
+    MOST_ROOM,
+    ChartError,
+    Drawer,
+    _make_room,
+    _texts,
+    check_spec,
+    draw,
+)
 
 BAR: dict[str, Any] = {
     "width": 120,
@@ -109,3 +120,30 @@ def test_places_of_labels_by_hand() -> None:
     ]  # fmt: skip
     with pytest.raises(ChartError, match="scale"):
         list(_texts(ElementTree.fromstring('<g transform="scale(2)"/>'), (1.0, 0.0, 0.0)))
+
+
+@pytest.mark.parametrize(
+    "inside",
+    [
+        '<text font-size="1e999px">a</text>', '<text font-size="NaN">a</text>', '<text font-size="large">a</text>',
+        '<text x="far">a</text>', '<g transform="translate()"><text>a</text></g>',
+        '<g transform="translate(1e999,0)"><text>a</text></g>', '<g transform="matrix(1,0,0,1,0,0)"><text>a</text></g>',
+    ],
+)  # fmt: skip
+def test_places_that_are_no_numbers_are_refused(inside: str) -> None:
+    with pytest.raises(ChartError):
+        _make_room(ElementTree.fromstring(f'<svg width="10" height="10">{inside}</svg>'))
+
+
+def test_room_is_bounded_and_a_drawing_without_a_size_is_refused() -> None:
+    root = ElementTree.fromstring(f'<svg width="10" height="10"><text text-anchor="middle">{"a" * 9_000}</text></svg>')
+    _make_room(root)
+    assert root.attrib["viewBox"] == f"{-MOST_ROOM:g} 0 {10 + 2 * MOST_ROOM:g} 10"
+    with pytest.raises(ChartError, match="no numbers"):
+        _make_room(ElementTree.fromstring("<svg/>"))
+
+
+def test_letters_beyond_all_bounds_are_refused() -> None:
+    mark = {**with_name("a"), "mark": {"type": "text", "fontSize": 1e9, "text": "abc"}}
+    with pytest.raises(ChartError, match="further than can be drawn"):
+        draw(mark)
