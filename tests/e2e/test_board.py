@@ -20,8 +20,12 @@ from support.axe import cached
 from support.board_mart import HOSTILE, Size, fill_board, study_payload
 from support.chromium import CHROMIUM, FLAGS
 
+from opentwbench.apparatus import figures
+from opentwbench.apparatus.result import Both as StudyText
+from opentwbench.apparatus.result import Study, Table, payload
 from opentwbench.board.audit import audit
 from opentwbench.board.site import SiteError, Written, build_site
+from opentwbench.board.studies import SHOWN_ROWS
 from opentwbench.evaluation.warehouse import write_table
 from resources.warehouse import Warehouse
 
@@ -39,12 +43,30 @@ class Board:
     written: Written
 
 
+def long_study() -> Study:
+    """What 110 models give: a table of 500 rows, and every kind of chart with long names, Chinese ones too."""
+    names = [f"maker/{word * 6}{n} (16384, native)" for n in range(40) for word in ("model-", "模型")]
+    rows = tuple((names[n % 80], float(n % 97), float(n % 41 - 20)) for n in range(500))
+    columns = (figures.MODEL, figures.ACCURACY, figures.POINTS)
+    name, axis = StudyText("長", "Long"), StudyText("正確率 (%)，以最長的名稱為準", "accuracy (%), " + "long " * 12)
+    marks = [{"name": name, "value": 50 + n % 9, "low": 40, "high": 70, "series": ("長的系列名稱", "one series")[n % 2]}
+             for n, name in enumerate(names)]  # fmt: skip
+    points = [{"name": each["name"], "x": n, "y": n % 7, "series": each["series"]} for n, each in enumerate(marks)]
+    charts = (
+        figures.range_chart(name, marks, axis), figures.range_chart(name, marks, axis, name),
+        figures.bar_chart(name, marks, axis), figures.bar_chart(name, marks, axis, name),
+        figures.scatter(name, points, axis, figures.benchmark_name("exam"), name),
+    )  # fmt: skip
+    return Study("noise_floor", name, name, name, name, 500, tables=(Table(name, columns, rows),), charts=charts)
+
+
 @pytest.fixture(scope="module")
 def board(tmp_path_factory: pytest.TempPathFactory) -> Board:
     place = tmp_path_factory.mktemp("board")
     house = Warehouse(place / "warehouse")
     fill_board(house.raw, Size(), hostile=True)
-    write_table(house.raw, "apparatus_studies", [{"study_id": "extraction", "payload": study_payload()}])
+    studies = {"extraction": study_payload(), "noise_floor": payload(long_study())}
+    write_table(house.raw, "apparatus_studies", [{"study_id": n, "payload": text} for n, text in studies.items()])
     house.build()
     return Board(place / "site", house.folder, build_site(house.folder, place / "site"))
 
@@ -156,6 +178,73 @@ def test_no_page_is_wider_than_the_screen(board: Board, visit: Any, width: int, 
         page.screenshot(path=pictures / f"board-{path.replace('/', '-')[:60]}-{width}.png")
 
 
+CUT = """() => [...document.querySelectorAll('svg.chart')].flatMap(svg => {
+  const box = svg.getBoundingClientRect();
+  return [...svg.querySelectorAll('text:not([opacity="0"])')]
+    .map(text => [text.textContent, text.getBoundingClientRect()])
+    .filter(([words, of]) => words.trim() && (of.left < box.left - 0.5 || of.right > box.right + 0.5 ||
+      of.top < box.top - 0.5 || of.bottom > box.bottom + 0.5)).map(([words]) => words);
+})"""
+"""Labels whose box does not lie inside the box of their drawing."""
+
+
+@browser
+@pytest.mark.parametrize("width", [360, 1440])
+def test_no_label_of_a_chart_is_cut(board: Board, visit: Any, width: int) -> None:
+    paths = [path for path in sorted(board.folder.rglob("*.html")) if '<svg class="chart"' in path.read_text("utf-8")]
+    kinds = {path.relative_to(board.folder).parts[1] for path in paths}
+    assert kinds >= {"index.html", "apparatus", "models", "subjects"}
+    chosen = [path for path in paths if path.parent.name == "apparatus" or path.name == "index.html"]
+    chosen += [next(path for path in paths if path.parent.name == kind) for kind in ("models", "subjects")]
+    labels = 0
+    for path in chosen:
+        page = visit(path.relative_to(board.folder).as_posix(), width).page
+        page.evaluate("document.querySelectorAll('details').forEach(each => { each.open = true; })")
+        assert page.evaluate(CUT) == [], path
+        labels += page.evaluate("document.querySelectorAll('svg.chart text').length")
+    assert labels > 1_000
+
+
+@browser
+def test_a_cut_label_is_seen(board: Board, visit: Any) -> None:
+    page = visit("en/index.html").page
+    assert page.evaluate(CUT) == []
+    page.evaluate("document.querySelector('svg.chart text').setAttribute('transform', 'translate(-900, 0)')")
+    assert len(page.evaluate(CUT)) == 1
+
+
+TALLEST = 12_000
+"""Pixels of a page with a table of 500 rows and five charts of 80 marks; unfolded they were 33,000."""
+
+
+@browser
+@pytest.mark.parametrize("width", [360, 1440])
+def test_a_long_study_is_short_until_it_is_unfolded(board: Board, visit: Any, width: int) -> None:
+    path = next((board.folder / "en" / "apparatus").glob("noise-floor*.html")).relative_to(board.folder).as_posix()
+    page = visit(path, width, java_script_enabled=False).page
+    heading = page.locator("details", has_text="The whole table, 500 rows")
+    assert page.locator("html").bounding_box()["height"] < TALLEST
+    assert page.locator("main table >> visible=true").locator("tbody tr").count() == SHOWN_ROWS
+    heading.locator("summary").first.click()
+    assert heading.locator("tbody tr").count() == 500 and heading.locator("tbody tr").first.is_visible()
+    assert page.locator("html").bounding_box()["height"] < TALLEST + 1_000, "the whole table scrolls by itself"
+
+
+@browser
+def test_a_folded_table_is_sorted_and_printed_as_a_whole(board: Board, visit: Any) -> None:
+    path = next((board.folder / "en" / "apparatus").glob("noise-floor*.html")).relative_to(board.folder).as_posix()
+    page = visit(path).page
+    page.click("details:has(table) > summary")
+    page.click("#table-1 th[data-key=points] button")
+    moved = page.evaluate(
+        "[...document.querySelectorAll('#table-1 tbody tr')].map(row => Number(row.cells[2].dataset.v))"
+    )
+    assert len(moved) == 500 and moved == sorted(moved, reverse=True)
+    page.emulate_media(media="print")
+    inside = page.evaluate("(x => [x.scrollHeight, x.clientHeight])(document.querySelector('.scroll.tall'))")
+    assert inside[0] <= inside[1] + 1, "nothing of it is cut on paper"
+
+
 def models(page: Any) -> list[str]:
     """The names in the order shown."""
     shown = "[...document.querySelectorAll('#board tbody tr:not([hidden]) th')].map(x => x.dataset.v)"
@@ -200,6 +289,22 @@ def test_the_address_is_hostile_and_the_state_goes_along(visit: Any) -> None:
     assert "/zh/index.html#" in opened.page.url
     assert opened.page.get_attribute("html", "lang") == "zh-Hant-TW"
     assert models(opened.page) == kept
+
+
+@browser
+def test_a_hash_that_names_no_order_restores_the_written_one(visit: Any) -> None:
+    page = visit("en/index.html#sort=model.up").page
+    ranked = models(visit("en/index.html").page)
+    assert models(page) != ranked
+    page.evaluate("location.hash = ''")
+    page.wait_for_function("document.querySelector('th[data-key=accuracy]').getAttribute('aria-sort') === 'descending'")
+    assert models(page) == ranked
+    assert page.get_attribute("th[data-key=model]", "aria-sort") is None
+    page.evaluate("location.hash = 'sort=model.up'")
+    page.wait_for_function("document.querySelector('th[data-key=model]').hasAttribute('aria-sort')")
+    page.evaluate("location.hash = 'open=1'")
+    page.wait_for_function("document.querySelector('th[data-key=accuracy]').hasAttribute('aria-sort')")
+    assert models(page) == [name for name in ranked if name in set(models(page))] and len(models(page)) < len(ranked)
 
 
 @browser
