@@ -15,6 +15,7 @@ from typing import Any
 
 from opentwbench.dataset.contract import MAX_TEXT, excerpt
 from opentwbench.exam.fingerprint import fold_loose
+from opentwbench.formosa import phrases
 from opentwbench.formosa.folding import fold, stands_in
 from opentwbench.formosa.model import LETTERS, Caution, Draft, Exclusion, Finding, Notice, Screened, Window
 from opentwbench.formosa.orthography import Lexicon, mainland, simplified, warnings
@@ -26,18 +27,6 @@ SIMILAR = 0.7
 LONGER = 1.5
 """A key this many times as long as the longest other option is noticed."""
 
-_OPENING = re.compile(r"(?:他|她|它|牠|祂|這|那(?!瑪夏|霸|麼)|此|該|其(?!中|他))")
-_POINTING = re.compile(
-    r"本文|本篇|本段|上述|前述|上文|下文|內文|這篇|該文|此文|(?:^|[，,]|在|依|據|照)(?:文|短文|文章|資料|段落)中"
-    r"|根據(?:文章|資料|內容|敘述|段落|描述)|(?<!的)作者(?:認為|指出|提到|提及|描述|主張|強調|寫道|如何|以|用|說)"
-)
-_LOCAL = re.compile(
-    r"策展(?:觀點|人筆記)|(?:30|三十)\s*秒概覽|本頁|小標題|章節|註腳|腳註|參考資料|延伸閱讀|最後更新|Taiwan\.md"
-    r"|第[一二三四五六七八九十\d]+段(?!賽|航)|(?:文章|條目|詞條|網頁)的?(?:開頭|結尾|標題|作者|第)|(?:開頭|結尾)(?:提到|寫道)"
-)
-_COMBINED = re.compile(
-    r"^(?:以上|上述|前述)?(?:皆|都|全)(?:是|非|對|錯|不是|正確|有)$|^以上|^(?:選項)?[A-D甲乙丙丁](?:和|與|及|、|,|且)(?:選項)?[A-D甲乙丙丁]$"
-)
 _ASKS = re.compile(r"[？?]|何|哪|誰|多少|幾|什麼|下列|以下|為__|_{2,}|＿")
 _HAN = re.compile(r"[\u3400-\u9fff]")
 
@@ -57,8 +46,12 @@ def options_not_distinct(draft: Draft, window: Window) -> str:
 
 
 def options_combined(draft: Draft, window: Window) -> str:
-    """An option about the options."""
-    return next((excerpt(t) for t in draft.options.values() if _COMBINED.search(fold_loose(t))), "")
+    """An option about the options, or about the text that is not there."""
+    return next((excerpt(t) for t in draft.options.values() if phrases.COMBINED.search(_bare(t))), "")
+
+
+def _bare(option: str) -> str:
+    return re.sub(r"[()（）\s.。]", "", fold_loose(option))
 
 
 def options_mixed(draft: Draft, window: Window) -> str:
@@ -99,13 +92,13 @@ def stem_malformed(draft: Draft, window: Window) -> str:
 
 def not_self_contained(draft: Draft, window: Window) -> str:
     """Opens on a pronoun, or points at a text that the reader does not see."""
-    found = _OPENING.match(draft.stem.strip()) or _POINTING.search(draft.stem)
+    found = phrases.OPENING.match(draft.stem.strip()) or phrases.POINTING.search(draft.stem)
     return found[0] if found else ""
 
 
 def document_local(draft: Draft, window: Window) -> str:
     """Asks about the article instead of about Taiwan."""
-    found = _LOCAL.search(draft.stem)
+    found = phrases.LOCAL.search(draft.stem)
     return found[0] if found else ""
 
 
