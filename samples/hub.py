@@ -546,6 +546,9 @@ class _Handler(BaseHTTPRequestHandler):
             self.close_connection = True
             return
         body = self.rfile.read(length)
+        if len(body) < length:  # the client went away in the middle: no server acts on half a request
+            self.close_connection = True
+            return
         if fault and kind is FaultKind.DELAY:
             time.sleep(fault.seconds)
         if fault and kind is FaultKind.STATUS:

@@ -2,8 +2,8 @@
 
 A fresh interpreter would spend most of its life importing; a fork of this one works at once. The program
 (`python -m support.warm_otb`) reads one JSON object a line: {"argv": [...], "out": FILE, "environment": {...}} starts
-`otb argv` in a fork and prints its process id; {} waits for it and prints its wait status. A fork that ended stays a
-zombie until it is waited for, so that its process id is never somebody else's when it is killed.
+`otb argv` in a fork and prints its process id; {"ended": PID} prints the wait status of one that has ended. A fork
+stays a zombie until then, so that its process id is never somebody else's.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import select
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -24,8 +25,8 @@ ROOT = Path(__file__).resolve().parents[2]
 Moment = Callable[[], Callable[[], bool]]
 """Called just before a start; what it returns says when that start is to be killed."""
 
-PATIENCE = 120.0
-"""Seconds after which a moment that does not come is an error."""
+PATIENCE = 600.0
+"""Seconds after which a moment that does not come is an error; a busy machine may need many."""
 
 
 @dataclass(frozen=True)
@@ -36,12 +37,24 @@ class Ended:
     output: str
 
 
+@dataclass(frozen=True)
+class Started:
+    """A command under way."""
+
+    pid: int
+    handle: int
+    """A descriptor of the process: readable when it has ended, and never another process's."""
+    out: Path
+
+
 class WarmOtb:
-    """The program as a context manager. One command at a time."""
+    """The program as a context manager. Commands may run at the same time."""
 
     def __init__(self, folder: Path, environment: Mapping[str, str]) -> None:
-        self._out = folder / "otb.log"
+        self._folder = folder
         self._environment = {"COLUMNS": "200", **environment}
+        self._lock = threading.Lock()
+        self._starts = 0
         self.kills = 0
 
     def __enter__(self) -> WarmOtb:
@@ -50,7 +63,8 @@ class WarmOtb:
         command = [sys.executable, "-m", "support.warm_otb"]
         surroundings = {**os.environ, "PYTHONPATH": os.pathsep.join((str(ROOT), str(ROOT / "tests")))}
         self._process = subprocess.Popen(command, cwd=ROOT, env=surroundings, stdin=pipe, stdout=pipe, text=True)
-        assert self._read() == "ready"
+        assert self._process.stdout is not None
+        assert self._process.stdout.readline().strip() == "ready"
         return self
 
     def __exit__(self, *exc: object) -> None:
@@ -61,47 +75,47 @@ class WarmOtb:
 
     def run(self, *argv: object) -> Ended:
         """Run `otb argv` to its end."""
-        self._start(argv)
-        return self._end()
+        return self.end(self.start(*argv))
+
+    def start(self, *argv: object) -> Started:
+        """Start `otb argv`."""
+        self._starts += 1
+        out = self._folder / f"otb-{self._starts}.log"
+        pid = self._ask({"argv": [str(each) for each in argv], "out": str(out), "environment": self._environment})
+        return Started(pid, os.pidfd_open(pid), out)
+
+    def end(self, started: Started) -> Ended:
+        """Wait for a command to end by itself."""
+        status = self._wait(started)
+        assert os.WIFEXITED(status), status
+        return Ended(os.WEXITSTATUS(status), started.out.read_text(errors="replace"))
 
     def killed(self, argv: Sequence[object], moment: Moment) -> None:
         """Start `otb argv` and kill it, that process alone, when the moment has come; an error if it ended before."""
         has_come = moment()
-        handle = os.pidfd_open(self._start(argv))
-        try:
-            latest = time.monotonic() + PATIENCE
-            while not has_come():
-                ended, _, _ = select.select([handle], [], [], 0.001)
-                assert not ended, f"otb {argv} ended before it was killed: {self._end()}"
-                assert time.monotonic() < latest, f"otb {argv} never came to the moment of its kill"
-            signal.pidfd_send_signal(handle, signal.SIGKILL)
-        finally:
-            os.close(handle)
-        assert self._wait() == signal.SIGKILL, f"otb {argv} ended before it was killed"
+        started = self.start(*argv)
+        latest, ended = time.monotonic() + PATIENCE, False
+        while not ended and time.monotonic() < latest and not has_come():
+            ended = bool(select.select([started.handle], [], [], 0.001)[0])
+        late = time.monotonic() >= latest
+        signal.pidfd_send_signal(started.handle, signal.SIGKILL)  # does nothing where it has ended
+        status = self._wait(started)
+        said = started.out.read_text(errors="replace")[-2000:]
+        assert not late, f"otb {argv} never came to the moment of its kill: {said}"
+        assert status == signal.SIGKILL, f"otb {argv} ended before it was killed: {said}"
         self.kills += 1
 
-    def _start(self, argv: Sequence[object]) -> int:
-        wish = {"argv": [str(each) for each in argv], "out": str(self._out), "environment": self._environment}
-        self._write(wish)
-        return int(self._read())
+    def _wait(self, started: Started) -> int:
+        select.select([started.handle], [], [])
+        os.close(started.handle)
+        return self._ask({"ended": started.pid})
 
-    def _end(self) -> Ended:
-        status = self._wait()
-        assert os.WIFEXITED(status), status
-        return Ended(os.WEXITSTATUS(status), self._out.read_text(errors="replace"))
-
-    def _wait(self) -> int:
-        self._write({})
-        return int(self._read())
-
-    def _write(self, wish: object) -> None:
-        assert self._process.stdin is not None
-        self._process.stdin.write(json.dumps(wish) + "\n")
-        self._process.stdin.flush()
-
-    def _read(self) -> str:
-        assert self._process.stdout is not None
-        return self._process.stdout.readline().strip()
+    def _ask(self, wish: Mapping[str, object]) -> int:
+        assert self._process.stdin is not None and self._process.stdout is not None
+        with self._lock:
+            self._process.stdin.write(json.dumps(wish) + "\n")
+            self._process.stdin.flush()
+            return int(self._process.stdout.readline())
 
 
 def _child(wish: Mapping[str, object]) -> None:
@@ -129,16 +143,15 @@ def _child(wish: Mapping[str, object]) -> None:
 
 def _serve() -> None:
     print("ready", flush=True)
-    child = 0
     for line in sys.stdin:
         wish = json.loads(line)
-        if wish:
-            child = os.fork()
-            if child == 0:
-                _child(wish)
-            print(child, flush=True)
-        else:
-            print(os.waitpid(child, 0)[1], flush=True)
+        if "ended" in wish:
+            print(os.waitpid(wish["ended"], 0)[1], flush=True)
+            continue
+        child = os.fork()
+        if child == 0:
+            _child(wish)
+        print(child, flush=True)
 
 
 if __name__ == "__main__":
