@@ -13,14 +13,11 @@ from typing import Any
 import pyarrow.parquet as pq
 
 from opentwbench.dataset.files import JSONL_NAME, parse_json, read_jsonl
-from opentwbench.dataset.manifest import MANIFEST_NAME
 from opentwbench.dataset.model import DatasetError
 from opentwbench.evaluation import board_rows as rows
-from opentwbench.evaluation.items import ItemSet, item_set
 from opentwbench.evaluation.journal import read_protocol
 from opentwbench.evaluation.submissions import read_all
 from opentwbench.evaluation.warehouse import RESPONSES
-from resources.formosa_places import PUBLICATION
 from resources.store import Store
 
 MODEL_CARDS = "models/cards.jsonl"
@@ -36,19 +33,6 @@ def tables(store: Store, raw: Path, published: Iterable[Path], runs: Iterable[Pa
         "run_scores": _scores(runs),
         "removed_items": _removed(store),
     }
-
-
-FORMOSA_FIELD = "formosa"
-"""The field of study that Formosa's items are of: none of the register's."""
-
-
-def formosa_edition(store: Store) -> ItemSet | None:
-    """Formosa's published edition, withdrawn items included; None before there is one.
-
-    Apart from the publications of examinations: its versions and items stand in the mart, no examination run asks them.
-    """
-    with store.folder(PUBLICATION) as folder:
-        return item_set((folder,), item_set="published") if (folder / MANIFEST_NAME).is_file() else None
 
 
 _Tables = Mapping[str, Iterable[Mapping[str, Any]]]

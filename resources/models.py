@@ -60,7 +60,7 @@ class ModelsResource(dg.ConfigurableResource):
             repeats=self.repeats,
             serving_precision=self.serving_precision,
         )
-        asked = item_set(places.published, item_set="scored", chosen=chosen)
+        asked = item_set(places.folders_of(self.benchmark), item_set="scored", chosen=chosen)
         plan, record = prepare(wish, asked, Roster(asked))
         folder = places.runs / record.run_id
         write_run(folder, record, plan.protocol)

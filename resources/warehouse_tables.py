@@ -16,7 +16,7 @@ from typing import Any
 
 from opentwbench.dataset.contract import excerpt
 from opentwbench.dataset.files import read_jsonl
-from opentwbench.dataset.manifest import WITHDRAWN_NAME, read_manifest, read_withdrawals
+from opentwbench.dataset.manifest import MANIFEST_NAME, WITHDRAWN_NAME, read_manifest, read_withdrawals
 from opentwbench.dataset.model import DatasetError
 from opentwbench.evaluation import warehouse as tables
 from opentwbench.evaluation.items import ItemSet, Roster, item_set, read_items
@@ -37,7 +37,7 @@ from opentwbench.evaluation.submissions import read_all
 from opentwbench.exam.accounting import Accounting
 from opentwbench.exam.items import NO_SUBJECT
 from opentwbench.exam.subjects import REGISTRY as SUBJECTS
-from resources import board_tables, rag_tables
+from resources import board_tables, formosa_places, rag_products, rag_tables
 from resources.apparatus import study_rows
 from resources.exam_products import verdicts
 from resources.store import Store, StoreError
@@ -45,6 +45,8 @@ from resources.warehouse import Warehouse
 
 ANNOTATIONS = "models/annotations.jsonl"
 """What the maintainer states of models, in the store: lines of {"model", "annotation", "note"}."""
+OTHER_TRACKS: Mapping[str, str] = {"formosa": formosa_places.PUBLICATION, "rag": rag_products.PUBLICATION}
+"""Benchmark -> its publication in the store. The others ask the data sets of examinations."""
 
 
 @dataclass(frozen=True)
@@ -80,24 +82,46 @@ class Places:
         return tuple(path for path in (root / slug for slug in slugs) if path.is_dir())
 
     @cached_property
+    def other_tracks(self) -> dict[str, Path]:
+        """Benchmark -> the published folder of its track, for those tracks that have one."""
+        folders = {benchmark: self._folder(name) for benchmark, name in OTHER_TRACKS.items()}
+        return {benchmark: path for benchmark, path in folders.items() if (path / MANIFEST_NAME).is_file()}
+
+    def folders_of(self, benchmark: str) -> tuple[Path, ...]:
+        """The published folders that a run of this benchmark asks."""
+        if benchmark in OTHER_TRACKS:
+            return (self.other_tracks[benchmark],) if benchmark in self.other_tracks else ()
+        return self.published
+
+    @cached_property
+    def folders(self) -> tuple[Path, ...]:
+        """Every published folder, of all tracks."""
+        return (*self.published, *self.other_tracks.values())
+
+    @property
+    def shown(self) -> tuple[Path, ...]:
+        """Folders whose items have pages: a retrieval item is a Formosa item with its passages, and has none."""
+        return tuple(folder for folder in self.folders if folder != self.other_tracks.get("rag"))
+
+    @cached_property
     def items(self) -> ItemSet:
-        """Every published item, withdrawn ones included: a withdrawn item is graded and left out of scores."""
-        return item_set(self.published, item_set="published")
+        """Every published item of every track, withdrawn ones included: they are graded and left out of scores."""
+        return item_set(self.folders, item_set="published")
 
     @cached_property
     def roster(self) -> Mapping[str, AskedItem]:
         """Item id -> key, subject, field and year; empty before anything is published."""
-        return Roster(self.items) if self.published else {}
+        return Roster(self.items) if self.folders else {}
 
     @cached_property
     def version(self) -> str:
         """The version of everything that is published, '' before anything is."""
-        return self.items.version if self.published else ""
+        return self.items.version if self.folders else ""
 
     @cached_property
     def withdrawn(self) -> frozenset[str]:
         """Every withdrawn item."""
-        return frozenset().union(*(file.withdrawn for file in self.items.files)) if self.published else frozenset()
+        return frozenset().union(*(file.withdrawn for file in self.items.files)) if self.folders else frozenset()
 
     def scored_roster(self, ids: frozenset[str]) -> Roster:
         """The scored items among these. Kept for the next run, which mostly asked the same ones."""
@@ -114,7 +138,7 @@ class Places:
     def aliases(self) -> dict[str, str]:
         """An item id of an earlier version -> its id now, over all published data sets."""
         found: dict[str, str] = {}
-        for folder in self.published:
+        for folder in self.folders:
             found |= {str(old): str(new) for old, new in read_manifest(folder).get("aliases", {}).items()}
         return found
 
@@ -221,7 +245,7 @@ def write_tables(places: Places, warehouse: Warehouse) -> dict[str, tables.Writt
         "model_annotations": _annotations(places.store),
         "apparatus_studies": study_rows(places.store),
         **rag_tables.tables(places.store, places.runs),
-        **board_tables.tables(places.store, warehouse.raw, places.published, places.run_folders(), places.submissions),
+        **board_tables.tables(places.store, warehouse.raw, places.shown, places.run_folders(), places.submissions),
     }
     written = {name: tables.write_table(warehouse.raw, name, rows) for name, rows in made.items()}
     drop_vanished(places, warehouse)
@@ -232,10 +256,11 @@ def write_tables(places: Places, warehouse: Warehouse) -> dict[str, tables.Writt
 def _items(places: Places, warehouse: Warehouse) -> Iterator[Mapping[str, Any]]:
     """Published items, and items of earlier releases that answers may still name."""
     before = tables.read_table(warehouse.raw, "items")
-    now = list(tables.item_rows(places.items)) if places.published else []
-    # Apart: the two tracks share no stem hash, by which volunteers name a question of theirs.
-    if (formosa := board_tables.formosa_edition(places.store)) is not None:
-        now += [{**row, "field": board_tables.FORMOSA_FIELD} for row in tables.item_rows(formosa)]
+    now = list(tables.item_rows(item_set(places.published, item_set="published"))) if places.published else []
+    # Apart: the tracks share no stem hash, by which volunteers name a question of theirs.
+    for benchmark, folder in places.other_tracks.items():
+        made = tables.item_rows(item_set((folder,), item_set="published"))
+        now += [{**row, "field": benchmark} for row in made]
     there = {row["item_id"] for row in now}
     yield from (row for row in before if row["item_id"] not in there)
     yield from now
@@ -243,16 +268,14 @@ def _items(places: Places, warehouse: Warehouse) -> Iterator[Mapping[str, Any]]:
 
 def _versions(places: Places, warehouse: Warehouse) -> Iterator[Mapping[str, Any]]:
     now: list[dict[str, Any]] = []
-    formosa = board_tables.formosa_edition(places.store)
-    for file in (*(places.items.files if places.published else ()), *(formosa.files if formosa else ())):
+    for file in places.items.files if places.folders else ():
         name = file.path.parent.name
         now += tables.version_rows(name, file.version, read_items(file.path, file.subject), file.withdrawn)
     return tables.keep_history(now, tables.read_table(warehouse.raw, "item_versions"))
 
 
 def _withdrawals(places: Places) -> Iterator[dict[str, Any]]:
-    formosa = board_tables.formosa_edition(places.store)
-    for folder in (*places.published, *(file.path.parent for file in (formosa.files if formosa else ()))):
+    for folder in places.folders:
         yield from (tables.withdrawal_row(folder.name, each) for each in read_withdrawals(folder / WITHDRAWN_NAME))
 
 

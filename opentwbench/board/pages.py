@@ -324,12 +324,13 @@ def _decoding(recorded: str) -> str:
 
 def _benchmarks(mart: Mart, made: list[Board]) -> Page:
     spread = Counter[str]()
+    exam = [row for row in mart.subject_items if row["field"] not in words.OTHER_TRACKS]
+    names = {row["dataset"] for row in exam}
     for row in mart.versions:
-        # Formosa's options are put in order by a hash: its spread is made, not found.
-        if row["is_current"] and row["dataset"] != words.FORMOSA:
+        # The other tracks put options in order by a hash: their spread is made, not found.
+        if row["is_current"] and row["dataset"] in names:
             spread.update({letter: row[f"key_{letter}"] for letter in "abcd"})
     keyed = sum(spread.values())
-    exam = [row for row in mart.subject_items if row["dataset"] != words.FORMOSA]
     context = {
         "boards": made,
         "datasets": exam,
@@ -374,7 +375,7 @@ def _subjects(mart: Mart, made: list[Board]) -> Iterator[Page]:
 
 def _field_place(entry: tuple[str, object]) -> tuple[bool, bool, str]:
     """Fields by name, what is no field of study after them."""
-    return (entry[0] not in words.FIELDS, entry[0] in ("", "formosa"), entry[0])
+    return (entry[0] not in words.FIELDS, entry[0] in ("", *words.OTHER_TRACKS), entry[0])
 
 
 def _subject(mart: Mart, made: list[Board], slug: str, dataset: Row | None) -> Page:

@@ -34,8 +34,10 @@ BENCHMARK_ORDER = ("exam_sample", "exam", "formosa", "rag")
 
 FORMOSA = "tw-formosa-bench"
 """Formosa's data set, which is no subject of the register."""
+OTHER_TRACKS = ("formosa", "rag")
+"""What stands in the place of a field for items of no examination: the benchmark that asks them."""
 
-DATA_SETS = {FORMOSA: Both("認識臺灣", "Everyday Taiwan")}
+DATA_SETS = {FORMOSA: Both("認識臺灣", "Everyday Taiwan"), "tw-rag-bench": Both("檢索題", "Retrieval")}
 
 FIELDS = {
     "accounting": Both("會計", "Accounting"),
@@ -58,6 +60,7 @@ FIELDS = {
     "transportation": Both("交通", "Transportation"),
     "veterinary": Both("獸醫", "Veterinary medicine"),
     "formosa": Both("認識臺灣", "Everyday Taiwan"),
+    "rag": Both("檢索題（附段落）", "Retrieval, with passages"),
     "": Both("未分類", "Without a field"),
 }
 

@@ -34,7 +34,7 @@ from resources import rag_tables
 from resources.rag_settings import RagRun, settings_of
 from resources.store import Store
 from resources.warehouse import warehouse_of
-from resources.warehouse_tables import Places, write_tables
+from resources.warehouse_tables import Places, grade_run, write_tables
 from samples.model_endpoint import Kind, ModelEndpoint, Rule
 
 N = 60
@@ -113,7 +113,10 @@ def judged_run(root: Path) -> None:
 def mart(store: Store) -> Iterator[duckdb.DuckDBPyConnection]:
     house = warehouse_of(store)
     house.prepare()
-    write_tables(Places(store), house)
+    places = Places(store)
+    graded = grade_run(places, house, places.runs / "open-1")
+    assert (graded.graded, graded.ungraded) == (N, 0), "a retrieval run is graded by the keys of its own track"
+    write_tables(places, house)
     house.build()
     with open_mart(house.folder) as connection:
         yield connection
@@ -190,6 +193,14 @@ def test_open_and_closed_are_paired_item_by_item(mart: duckdb.DuckDBPyConnection
     assert row["mcnemar_exact_p"] == pytest.approx(mcnemar(OPEN_ONLY, CLOSED_ONLY).exact_p)
     differences = [each["difference"] for each in rows_of(mart, "FROM rag_open_closed_items")]
     assert (differences.count(1), differences.count(-1), differences.count(0)) == (OPEN_ONLY, CLOSED_ONLY, N - 26)
+
+
+def test_the_leaderboard_has_the_answers_with_passages(mart: duckdb.DuckDBPyConnection) -> None:
+    (row,) = rows_of(mart, "FROM leaderboard WHERE benchmark = 'rag'")
+    both_wrong = N - OPEN_ONLY - CLOSED_ONLY - BOTH
+    assert (row["n"], row["n_ungraded"]) == (N, 0)
+    assert row["accuracy"] == pytest.approx((N - CLOSED_ONLY - both_wrong) / N)
+    assert [each["field"] for each in rows_of(mart, "FROM subject_items")] == ["rag"]
 
 
 def test_a_withdrawn_item_is_in_no_table(store: Store, tmp_path: Path) -> None:

@@ -6,19 +6,21 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 from support.mart_rows import Tables, make_items
+from support.runs import response
 
 from opentwbench.dataset.manifest import FORMAT, sha256
 from opentwbench.dataset.model import DatasetError
-from opentwbench.evaluation.journal import write_run
+from opentwbench.evaluation.journal import Journal, write_run
 from opentwbench.evaluation.model import RunRecord
 from opentwbench.evaluation.protocols import BOX
-from opentwbench.evaluation.warehouse import read_table
-from resources.board_tables import MODEL_CARDS, asked_items, formosa_edition, tables
+from opentwbench.evaluation.warehouse import read_table, table_path
+from resources.board_tables import MODEL_CARDS, asked_items, tables
 from resources.store import Store
 from resources.warehouse import Warehouse
-from resources.warehouse_tables import Places, write_tables
+from resources.warehouse_tables import Places, grade_run, write_tables
 
 ITEMS = make_items(6, 2)
 
@@ -99,11 +101,11 @@ def test_removed_items_and_a_damaged_line(tmp_path: Path) -> None:
 
 def test_formosas_published_edition_stands_in_the_mart_beside_the_examinations(tmp_path: Path) -> None:
     store = Store(str(tmp_path))
-    assert formosa_edition(store) is None
+    assert Places(store).other_tracks == {}
     lines = [{"item_id": f"formosa-{n:012x}", "question": f"題{n}", **dict.fromkeys("ABCD", "甲"), "answer": "ABC"[n]}
              for n in range(3)]  # fmt: skip
     write(tmp_path, "formosa/publications/tw-formosa-bench/benchmark.jsonl", *lines)
-    assert formosa_edition(store) is None, "a folder without its manifest is no publication"
+    assert Places(store).other_tracks == {}, "a folder without its manifest is no publication"
     gone = {"item_id": "formosa-000000000001", "reason": "made up", "date": "2026-11-30", "evidence": "made up"}
     write(tmp_path, "formosa/publications/tw-formosa-bench/withdrawn.jsonl", gone)
     data = (tmp_path / "formosa/publications/tw-formosa-bench/benchmark.jsonl").read_bytes()
@@ -114,6 +116,18 @@ def test_formosas_published_edition_stands_in_the_mart_beside_the_examinations(t
         {"format": FORMAT, "version": "v1", "files": files},
     )
     house = Warehouse(tmp_path / "warehouse")
+    run = tmp_path / "runs" / "formosa-1"
+    write_run(
+        run, RunRecord("formosa-1", "m", BOX.protocol_id, "formosa", "v1", "scored", 2, 1, "2026-11-30T00:00:00Z"), BOX
+    )
+    with Journal(run) as journal:
+        for n in range(3):
+            name = f"formosa-{n:012x}"
+            journal.append(response(n, run_id="formosa-1", item_id=name, model="m", content="\\boxed{A}"))
+    graded = grade_run(Places(store), house, run)
+    assert (graded.graded, graded.ungraded) == (3, 0), "a Formosa run is graded by the keys of its own track"
+    answers = pq.read_table(table_path(house.raw, "responses", "formosa-1")).to_pylist()
+    assert [row["strict_outcome"] for row in answers] == ["correct", "wrong", "wrong"]
     written = {name: list(read_table(house.raw, name)) for name in write_tables(Places(store), house)}
     assert [(row["item_id"], row["subject"], row["field"]) for row in written["items"]] == [
         (f"formosa-{n:012x}", "tw-formosa-bench", "formosa") for n in range(3)
@@ -124,4 +138,7 @@ def test_formosas_published_edition_stands_in_the_mart_beside_the_examinations(t
     assert [(row["dataset"], row["item_id"]) for row in written["withdrawals"]] == [
         ("tw-formosa-bench", gone["item_id"])
     ]
-    assert Places(store).published == () and Places(store).roster == {}, "no examination run asks them"
+    assert {row["item_id"] for row in written["item_texts"]} == {line["item_id"] for line in lines}
+    places = Places(store)
+    assert places.folders_of("exam") == () and len(places.folders_of("formosa")) == 1, "no examination run asks them"
+    assert places.roster["formosa-000000000002"].key == "C" and places.withdrawn == {gone["item_id"]}
