@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -88,6 +89,75 @@ def test_marks_of_a_line(line: str, kept: str) -> None:
 def test_a_hazard_leaves_nothing_and_takes_nothing_with_it(hazard: str) -> None:
     text = f"前段。\n\n{hazard}\n## 後章\n\n後段。\n"
     assert [block.text for block in clean(text)] == ["前段。", "後章", "後段。"]
+
+
+OPENINGS = (
+    "[[a|",
+    "<!--",
+    "[",
+    "[^",
+    "![",
+    "![](",
+    "[x](",
+    "[x](()",
+    "<a",
+    "<http://",
+    "<script>",
+    "</script ",
+    " ",
+    ">",
+    "(",
+)
+
+
+def seconds(body: str) -> float:
+    """Processor time of this process to clean a body: the less of two, because the machine is shared."""
+    taken = []
+    for _ in range(2):
+        started = time.process_time()
+        clean(body)
+        taken.append(time.process_time() - started)
+    return min(taken)
+
+
+@pytest.mark.parametrize("before", ["", "# a", "[x](<script>"])
+@pytest.mark.parametrize("mark", [*OPENINGS, "".join(OPENINGS), "[[a|<!--["])
+def test_marks_that_are_never_closed_cost_time_in_proportion(mark: str, before: str) -> None:
+    """Ten times the marks, under forty times the time: a square of it would be a hundred times."""
+    short, long = (before + mark * (size // len(mark)) + "b" for size in (4_000, 40_000))
+    # The floor is for the clock: under a millisecond it says nothing.
+    assert seconds(long) < 40 * max(seconds(short), 0.001)
+
+
+@pytest.mark.parametrize(
+    ("line", "kept"),
+    [
+        ("[[甲|[[乙|丙]]", "[[乙|丙"),
+        ("[^甲[乙]丙", "丙"),
+        ("![甲[乙](a.png)丙", "丙"),
+        ("![甲](a(丙", "![甲](a(丙"),
+        ("[[甲]丁[[乙]]", "[[甲]丁乙"),
+        ("<http://a b丙", "< b丙"),
+        ("## 甲 # ##", "甲 #"),
+        ("甲<b 乙", "甲<b 乙"),
+    ],
+)
+def test_marks_within_marks_and_marks_without_an_end(line: str, kept: str) -> None:
+    assert [block.text for block in clean(line)] == [kept]
+
+
+@pytest.mark.parametrize(
+    ("body", "kept"),
+    [
+        ("甲<!-- 一 <script> 二 -->乙", "甲乙"),
+        ("甲<SCRIPT>一</script >乙<script 二", "甲乙<script 二"),
+        ("甲<style>一</script>乙</style>丙", "甲丙"),
+        ("甲<!-- 乙", "甲<!-- 乙"),
+        ("甲<script><!--</script>乙", "甲乙"),
+    ],
+)
+def test_hidden_elements_end_at_the_first_close_of_their_own_kind(body: str, kept: str) -> None:
+    assert [block.text for block in clean(body)] == [kept]
 
 
 def test_quotations_keep_their_text_and_headings_are_no_text() -> None:
