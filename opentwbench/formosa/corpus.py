@@ -9,21 +9,44 @@ from __future__ import annotations
 import os
 import re
 import subprocess
+import unicodedata
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 import yaml
 
+from opentwbench.dataset.contract import PRIVATE_USE, WIDE_SPACE, excerpt
 from opentwbench.formosa.cleaning import clean
 from opentwbench.formosa.model import Article, Fault, LeftOut
+from opentwbench.formosa.windows import MAX_BLOCK
+
+if TYPE_CHECKING:
+    from hashlib import _Hash
 
 MAX_BYTES = 2_000_000
 """Of one file. The longest article of the snapshot has under 0.2 MB."""
 MAX_FILES = 50_000
+MAX_FRONT = 65_536
+"""Characters of frontmatter. The longest of the snapshot has 13,932."""
+MAX_TITLE = 200
+MAX_NAME = 255
+"""Bytes of a file's name: what file systems hold. A git tree holds longer ones."""
 KNOWLEDGE = "knowledge"
+
+HARMFUL = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
+    "\ufffe\uffff\ud800-\udfff\U000e0000-\U000e007f]"
+)
+"""Characters that are not seen and do harm in a title, a prompt or a table: controls but tab and line feed, bidi
+controls, invisible formats, lone surrogates (YAML escapes make them), tags. The joiners of emoji and of scripts
+(U+200C, U+200D) and variation selectors stay. The snapshot holds none."""
+_BREAKS = re.compile("\r|\x0b|\x0c|\x85|\u2028|\u2029")
+_PRIVATE = re.compile(PRIVATE_USE)
+BAD_IN_NAME = re.compile(f"{HARMFUL.pattern}|{PRIVATE_USE}|{WIDE_SPACE}|[\t\n]")
 
 _SITE = frozenset({"About", "resources"})
 _LANGUAGES = frozenset({"en", "es", "fr", "ja", "ko"})
@@ -32,6 +55,9 @@ CATEGORY = re.compile(r"[A-Z][A-Za-z]{1,39}")
 """A category's folder; its name becomes part of the store's paths."""
 _LANGUAGE_SUFFIX = re.compile(r"\.[a-z]{2}(?:-[A-Za-z]{2})?\.md$")
 _COMMIT = re.compile(r"[0-9a-f]{40}")
+_STATED = re.compile(r"[0-9a-f]{7,64}")
+STATE = "sha256:"
+"""How `Article.commit` begins where it is no commit but a state of the folder."""
 _FENCE = re.compile(r"(?:\A|\n)---[ \t]*(?:\n|\Z)")
 
 
@@ -59,11 +85,38 @@ class Corpus:
 
 
 def read_folder(folder: Path, commit: str = "") -> Corpus:
-    """The corpus in a plain folder that holds `knowledge` (or is it). `commit` is stated by whoever copied it.
+    """The corpus in a plain folder that holds `knowledge` (or is it). `commit` is stated by whoever copied it, 7 to 64
+    hex digits; without one the corpus and its articles name the folder's state (`state_of`).
 
-    Raises CorpusError when there is no such folder, no file in it, or more than `MAX_FILES`.
+    Raises CorpusError when there is no such folder, no file in it, more than `MAX_FILES`, or `commit` is none.
     """
-    return _corpus(_folder_files(_root(folder)), commit)
+    check_stated(commit)
+    total = sha256()
+    made = _corpus(_hashed(_folder_files(_root(folder)), total), commit)
+    if commit:
+        return made
+    state = STATE + total.hexdigest()
+    return replace(made, commit=state, articles=tuple(replace(article, commit=state) for article in made.articles))
+
+
+def check_stated(commit: str) -> None:
+    """Raises CorpusError for a stated commit that is none: it is published with every item."""
+    if commit and not _STATED.fullmatch(commit):
+        raise CorpusError(f"a commit is stated as 7 to 64 hex digits, got {excerpt(commit)}")
+
+
+def shown_commit(commit: str) -> str:
+    """A commit or state in short, for a reader: eight hex digits, and `sha256:` before those of a state."""
+    return commit[: len(STATE) * commit.startswith(STATE) + 8]
+
+
+def _hashed(files: Iterable[tuple[str, bytes | LeftOut]], total: _Hash) -> Iterator[tuple[str, bytes | LeftOut]]:
+    """The files as they come, each with its path and bytes added to `total`."""
+    for path, data in files:
+        body = data.value.encode() if isinstance(data, LeftOut) else data
+        # A name that is no UTF-8 is hashed as the bytes that it is.
+        total.update(f"{path}\0{len(body)}\0".encode(errors="surrogateescape") + body)
+        yield path, data
 
 
 def _root(folder: Path) -> Path:
@@ -74,16 +127,15 @@ def _root(folder: Path) -> Path:
 
 
 def state_of(place: Path, commit: str = "") -> str:
-    """What tells one state of the corpus from another, without cleaning it: the commit's full name, or a sha256 over
-    path and bytes of every Markdown file of the folder. Raises CorpusError as the readers do.
+    """What tells one state of the corpus from another, without cleaning it: the commit's full name, or `sha256:` and
+    the digest over path and bytes of every Markdown file of the folder. Raises CorpusError as the readers do.
     """
     if commit:
         return _commit_name(place, commit)
     total = sha256()
-    for path, data in _folder_files(_root(place)):
-        body = data.value.encode() if isinstance(data, LeftOut) else data
-        total.update(f"{path}\0{len(body)}\0".encode() + body)
-    return total.hexdigest()
+    for count, _ in enumerate(_hashed(_folder_files(_root(place)), total), 1):
+        _check_number(count)
+    return STATE + total.hexdigest()
 
 
 def read_commit(checkout: Path, commit: str = "HEAD") -> Corpus:
@@ -121,10 +173,10 @@ def _commit_files(checkout: Path, commit: str) -> Iterator[tuple[str, bytes | Le
             continue
         about, raw = entry.split(b"\t", 1)
         mode, _, blob, size = about.decode().split()
-        path = raw.decode(errors="replace").removeprefix(f"{KNOWLEDGE}/")
+        path = raw.decode(errors="surrogateescape").removeprefix(f"{KNOWLEDGE}/")
         if not path.endswith(".md"):
             continue
-        if mode == "120000":
+        if not mode.startswith("100"):  # 120000 is a link, 160000 another repository
             yield path, LeftOut.LINK
         elif early := _placed(path):
             yield path, early
@@ -135,7 +187,7 @@ def _commit_files(checkout: Path, commit: str) -> Iterator[tuple[str, bytes | Le
 
 
 def _folder_files(root: Path) -> Iterator[tuple[str, bytes | LeftOut]]:
-    for place, folders, names in os.walk(root, followlinks=False):
+    for place, folders, names in os.walk(root, onerror=_unlisted, followlinks=False):
         folders.sort()
         for name in sorted(names):
             file = Path(place) / name
@@ -147,14 +199,28 @@ def _folder_files(root: Path) -> Iterator[tuple[str, bytes | LeftOut]]:
             elif early := _placed(path):
                 yield path, early
             else:
-                with file.open("rb") as source:
-                    data = source.read(MAX_BYTES + 1)
-                yield path, LeftOut.TOO_LARGE if len(data) > MAX_BYTES else data
+                yield path, _bytes(file)
+
+
+def _unlisted(error: OSError) -> None:
+    name = Path(os.fsdecode(error.filename)).name
+    raise CorpusError(f"{excerpt(name)}: its files cannot be listed: {error.strerror}")
+
+
+def _bytes(file: Path) -> bytes | LeftOut:
+    try:
+        with file.open("rb") as source:
+            data = source.read(MAX_BYTES + 1)
+    except OSError:
+        return LeftOut.UNREADABLE
+    return LeftOut.TOO_LARGE if len(data) > MAX_BYTES else data
 
 
 def _placed(path: str) -> LeftOut | None:
     """Why a path alone leaves a file out, or None for an article's place."""
     parts = PurePosixPath(path).parts
+    if _unusable(path, parts[-1]):
+        return LeftOut.BAD_NAME
     if parts[-1].startswith("_"):
         return LeftOut.HUB_PAGE
     for folders, reason in (
@@ -169,15 +235,24 @@ def _placed(path: str) -> LeftOut | None:
     return None if len(parts) == 2 and CATEGORY.fullmatch(parts[0]) else LeftOut.MISPLACED
 
 
+def _unusable(path: str, name: str) -> bool:
+    long = len(name.encode(errors="surrogateescape")) > MAX_NAME
+    return long or bool(BAD_IN_NAME.search(path)) or not unicodedata.is_normalized("NFC", path)
+
+
+def _check_number(files: int) -> None:
+    if files > MAX_FILES:
+        raise CorpusError(f"more than {MAX_FILES} files")
+
+
 def _corpus(files: Iterable[tuple[str, bytes | LeftOut]], commit: str) -> Corpus:
     articles: list[Article] = []
     left_out: dict[LeftOut, list[str]] = {}
     for count, (path, data) in enumerate(files, 1):
-        if count > MAX_FILES:
-            raise CorpusError(f"more than {MAX_FILES} files")
+        _check_number(count)
         made = data if isinstance(data, LeftOut) else read_article(path, data, commit)
         if isinstance(made, LeftOut):
-            left_out.setdefault(made, []).append(path)
+            left_out.setdefault(made, []).append(path.encode(errors="surrogateescape").decode(errors="replace"))
         else:
             articles.append(made)
     if not articles:
@@ -197,27 +272,23 @@ def read_article(path: str, data: bytes, commit: str) -> Article | LeftOut:
         return LeftOut.NOT_UTF8
     start, fields, faults = _frontmatter(text)
     category, name = path.split("/")[0], PurePosixPath(path).stem
-    named = fields.get("category")
-    if not faults and not named:
-        faults.append(Fault.NO_CATEGORY)
-    elif named and str(named).strip() != category:
-        faults.append(Fault.OTHER_CATEGORY)
-    title = str(fields.get("title") or "").strip()
-    if fields and not title:
-        faults.append(Fault.NO_TITLE)
+    title, body = _title(fields), text[start:]
+    faults += _faults(fields, faults, category, title)
+    if HARMFUL.search(title) or HARMFUL.search(body):
+        faults.append(Fault.CONTROL)
+    title = " ".join(unicodedata.normalize("NFC", _harmless(title)).split())[:MAX_TITLE].strip() or name
     # Headings part blocks and are no text: a window can neither end on one nor have a question about one.
-    texts = [block.text for block in clean(text[start:]) if not block.heading]
-    if not texts:
-        return LeftOut.NO_TEXT
+    texts = [block.text for block in clean(_harmless(body)) if not block.heading]
+    if unusable := _unusable_text(title, texts):
+        return unusable
     cleaned, spans = _joined(texts)
     url = f"https://taiwan.md/{category.lower()}/{quote(name)}/"
-    shown = " ".join((title or name).split())[:200]
     return Article(
         path=path,
         category=category,
-        title=shown,
+        title=title,
         url=url,
-        attribution=f"「{shown}」, Taiwan.md (Che-Yu Wu and contributors), {url}, CC BY-SA 4.0",
+        attribution=f"「{title}」, Taiwan.md (Che-Yu Wu and contributors), {url}, CC BY-SA 4.0",
         commit=commit,
         sha256=sha256(data).hexdigest(),
         body_start=start,
@@ -226,6 +297,37 @@ def read_article(path: str, data: bytes, commit: str) -> Article | LeftOut:
         blocks=spans,
         faults=tuple(faults),
     )
+
+
+def _faults(fields: Mapping[str, object], faults: list[Fault], category: str, title: str) -> list[Fault]:
+    """What is wrong with fields that were read, beside the faults of reading them."""
+    found = []
+    named = fields.get("category")
+    if not faults and not named:
+        found.append(Fault.NO_CATEGORY)
+    elif named and (not isinstance(named, str) or named.strip() != category):
+        found.append(Fault.OTHER_CATEGORY)
+    if fields and not _harmless(title).strip():
+        found.append(Fault.NO_TITLE)
+    return found
+
+
+def _title(fields: Mapping[str, object]) -> str:
+    """The title as it is written, '' where it is missing or no single text."""
+    title = fields.get("title")
+    return title if isinstance(title, str) else ""
+
+
+def _harmless(text: str) -> str:
+    return HARMFUL.sub("", _BREAKS.sub("\n", text))
+
+
+def _unusable_text(title: str, texts: list[str]) -> LeftOut | None:
+    if not texts:
+        return LeftOut.NO_TEXT
+    if max(map(len, texts)) > MAX_BLOCK:
+        return LeftOut.LONG_PARAGRAPH
+    return LeftOut.PRIVATE_USE if any(_PRIVATE.search(text) for text in (title, *texts)) else None
 
 
 def _joined(texts: list[str]) -> tuple[str, tuple[tuple[int, int], ...]]:
@@ -244,10 +346,27 @@ def _frontmatter(text: str) -> tuple[int, dict[str, object], list[Fault]]:
     closing = _FENCE.search(text, opening.end() - 1)
     if not closing:
         return 0, {}, [Fault.INVALID]
+    front = text[opening.end() : closing.start() + 1]
+    fields = _read_fields(front) if len(front) <= MAX_FRONT else None
+    return closing.end(), fields or {}, [Fault.INVALID] if fields is None else []
+
+
+class _Texts(yaml.BaseLoader):  # type: ignore[misc]
+    """Scalars stay the texts that they are: no number, date or tag is made of one. An alias is refused, because nine
+    lines of them name a billion values."""
+
+    def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
+        """A node as it comes; ComposerError for an anchor or an alias."""
+        event = self.peek_event()
+        if getattr(event, "anchor", None) is not None:
+            raise yaml.composer.ComposerError(None, None, "an anchor or alias", event.start_mark)
+        return super().compose_node(parent, index)
+
+
+def _read_fields(front: str) -> dict[str, object] | None:
+    """The mapping that frontmatter is; None for anything else."""
     try:
-        fields = yaml.safe_load(text[opening.end() : closing.start() + 1])
-    except (yaml.YAMLError, ValueError, RecursionError):
-        return closing.end(), {}, [Fault.INVALID]
-    if not isinstance(fields, dict):
-        return closing.end(), {}, [Fault.INVALID]
-    return closing.end(), fields, []
+        fields = yaml.load(front, _Texts)
+    except (yaml.YAMLError, ValueError, OverflowError, RecursionError):
+        return None
+    return fields if isinstance(fields, dict) else None

@@ -18,7 +18,10 @@ class LeftOut(StrEnum):
     """Why a file of the corpus is no article of the track. Closed; a file has the first that holds, in this order."""
 
     LINK = "link"
-    """A symbolic link, or a file below one: never followed."""
+    """A symbolic link (never followed), or another entry that is no regular file."""
+    BAD_NAME = "bad_name"
+    """A path that no identity can be made of: not UTF-8, not NFC, too long, or with a control, private-use or other
+    character that `corpus.BAD_IN_NAME` names."""
     HUB_PAGE = "hub_page"
     """A name that begins with an underscore: a page of links."""
     SITE_PAGE = "site_page"
@@ -29,22 +32,32 @@ class LeftOut(StrEnum):
     """Under a folder of another language, or with a language code before the suffix (台灣鐵道史.en.md)."""
     MISPLACED = "misplaced"
     """Not exactly one folder deep, or in a folder whose name is no category's."""
+    UNREADABLE = "unreadable"
+    """The system does not let it be read."""
     TOO_LARGE = "too_large"
     NOT_UTF8 = "not_utf8"
     NO_TEXT = "no_text"
     """Nothing is left of the body once it is cleaned."""
+    LONG_PARAGRAPH = "long_paragraph"
+    """A paragraph of more than `windows.MAX_BLOCK` characters: a window holds whole ones, and a model reads it."""
+    PRIVATE_USE = "private_use"
+    """Title or text hold a character of the private use areas: which one it is, only somebody's font says."""
 
 
 class Fault(StrEnum):
-    """What is wrong with an article's frontmatter. Counted and named; the article is used all the same."""
+    """What is wrong with an article's frontmatter or its characters. Counted and named; the article is used all the
+    same."""
 
     MISSING = "frontmatter_missing"
     INVALID = "frontmatter_invalid"
-    """Opened and never closed, no YAML, or no mapping."""
+    """Opened and never closed, no YAML, no mapping, above `corpus.MAX_FRONT` characters, or with an alias."""
     NO_CATEGORY = "category_missing"
     OTHER_CATEGORY = "category_differs"
     """It names another category than its folder; the folder decides."""
     NO_TITLE = "title_missing"
+    """None, or one that is no single text: the file's name stands in its place."""
+    CONTROL = "control_characters"
+    """Title or body hold characters that are not seen and do harm (`corpus.HARMFUL`); they are deleted."""
 
 
 class Exclusion(StrEnum):
@@ -125,7 +138,8 @@ class Article:
     attribution: str
     """One line naming work, authors, source and licence, as CC BY-SA 4.0 section 3(a) asks."""
     commit: str
-    """The corpus' commit, 40 hex digits; '' for a plain folder of which none was stated."""
+    """The corpus' commit, 40 hex digits (or as stated); for a plain folder of which none was stated its state:
+    `sha256:` and 64 hex digits (`corpus.state_of`)."""
     sha256: str
     """Of the file's bytes."""
     body_start: int

@@ -17,6 +17,10 @@ LIMIT = 1_180
 TAIL = 300
 """A last window shorter than this is joined to the one before."""
 ID_HEX = 12
+MAX_BLOCK = 5_000
+"""Characters of one paragraph, and of paragraphs that a colon keeps together. The longest paragraph of the snapshot has
+901. What is longer goes to a model as one request of unbounded price, and is a dump rather than a paragraph; so an
+article with one is left out (corpus.py), and a run of announcements is cut."""
 GAP = 2
 """The empty line between two blocks, as corpus.py joins them."""
 
@@ -54,10 +58,11 @@ def _packed(article: Article, limit: int, tail: int, announced: bool) -> Iterato
 
 
 def _units(article: Article, announced: bool) -> Iterator[tuple[int, int]]:
-    """Blocks that stay together: one that ends on a colon announces the next, as a heading does."""
+    """Blocks that stay together: one that ends on a colon announces the next, as a heading does. At most MAX_BLOCK."""
     first = 0
     for place, (_, end) in enumerate(article.blocks):
-        if announced and article.text[end - 1] in "：:" and place + 1 < len(article.blocks):
+        announces = announced and article.text[end - 1] in "：:" and place + 1 < len(article.blocks)
+        if announces and article.blocks[place + 1][1] - article.blocks[first][0] <= MAX_BLOCK:
             continue
         yield first, place
         first = place + 1

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from opentwbench.formosa.corpus import read_article
 from opentwbench.formosa.model import Article
-from opentwbench.formosa.windows import cut
+from opentwbench.formosa.windows import LIMIT, MAX_BLOCK, TAIL, cut
 
 
 def article(*paragraphs: str, path: str = "Food/甲.md") -> Article:
@@ -34,6 +34,16 @@ def test_a_block_that_announces_the_next_stays_with_it() -> None:
     made = article("甲" * 60, "下列三種：", "- 乙" + "丙" * 80)
     assert [window.text[:4] for window in cut(made, 100, 10)] == ["甲甲甲甲", "下列三種"]
     assert [window.text[-1] for window in cut(article("甲" * 60, "乙："), 10, 0)] == ["甲", "："]  # nothing follows
+
+
+def test_a_run_of_announcements_is_cut_before_it_is_too_long() -> None:
+    """A thousand paragraphs that each end on a colon are no window of 100,000 characters."""
+    made = article(*("甲" * 99 + "：" for _ in range(1_000)))
+    windows = cut(made)
+    assert "\n\n".join(window.text for window in windows) == made.text
+    assert MAX_BLOCK - 102 < max(len(window.text) for window in windows) <= MAX_BLOCK + TAIL
+    kept = article("乙" * (LIMIT - 3) + "：", "丙" * 900)
+    assert len(cut(kept)) == 1  # what the snapshot has stays together
 
 
 @given(st.lists(st.integers(1, 150), min_size=1, max_size=20))
