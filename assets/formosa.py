@@ -18,6 +18,7 @@ from opentwbench.evaluation.journal import JournalError
 from opentwbench.formosa.asking import AskingError
 from opentwbench.formosa.band import CurationError
 from opentwbench.formosa.corpus import CorpusError
+from opentwbench.formosa.grounding import JudgeChanged
 from opentwbench.formosa.judge_study import JudgeStudyError
 from resources import formosa_drafts as drafting
 from resources import formosa_grounds as grounds
@@ -42,6 +43,7 @@ OUTCOMES = (
     DatasetError,
     EndpointError,
     JournalError,
+    JudgeChanged,
     JudgeStudyError,
     PlanError,
 )

@@ -109,9 +109,10 @@ def _shown(rate: Rate) -> str:
 
 
 def of_grounded(record: Mapping[str, Any]) -> Metadata:
-    """What the judge made of the drafts, and every draft that it dropped."""
+    """What the judge made of the drafts, every draft that it dropped, and the names that the replies carry."""
     return {
         **record["counts"],
+        "served": record["served"],
         "judge": record["judge"],
         "asked": record["asked"],
         "pending": record["pending"],
@@ -150,6 +151,7 @@ def of_edition(record: Mapping[str, Any], transfer: Transfer | None, beside: Seq
     return {
         **{name: record[name] for name in names},
         "unparsed": record["unparsed"],
+        "served_otherwise": record["served_otherwise"],
         "transfer": dg.MetadataValue.md(table(head, rows)),
         "verdict": transfer.verdict() if transfer else "fewer than three models: nothing can be left out",
         "rank_agreement": "—"

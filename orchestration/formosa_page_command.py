@@ -14,10 +14,10 @@ from typing import Annotated, Any, NoReturn
 import typer
 
 from opentwbench.dataset.atomic import write_file
-from opentwbench.dataset.files import parse_json, read_bytes
 from opentwbench.dataset.model import DatasetError
 from opentwbench.formosa.band import CurationError
 from opentwbench.formosa.curation import Edition, side_by_side
+from opentwbench.formosa.edition_files import read_edition, read_manifest_of
 from opentwbench.formosa.judge_page import page
 from opentwbench.formosa.judge_study import JudgeStudyError
 from resources.formosa_grounds import panel_of, studies, trials_of
@@ -77,6 +77,8 @@ def editions(
         models = len(edition.models)
         print(f"{label}: {edition.edition_id}, {edition.date}, band {edition.band.shown()} of {models}")
         print(f"  kept {len(edition.cut.kept):,} of set {edition.dataset_version}")
+        for model, names in edition.served_otherwise.items():
+            print(f"  {model} was asked, {', '.join(names)} answered")
     print(f"kept by both: {len(found.both):,}; left: {len(found.left):,}; joined: {len(found.joined):,}")
     print(f"unmeasured: {found.unmeasured[0]:,} and {found.unmeasured[1]:,}")
     print(f"models in both pools: {', '.join(found.same_models) or 'none'}")
@@ -85,8 +87,8 @@ def editions(
 
 
 def _edition(path: Path) -> Edition:
-    file = path / "edition.json" if path.is_dir() else path
-    return Edition.from_json(parse_json(read_bytes(file).decode(errors="replace"), file.name))
+    """An edition of a folder, its sidecar held to its hash, or of an edition.json alone."""
+    return read_edition(path)[0] if path.is_dir() else read_manifest_of(path)
 
 
 def _stop(message: str) -> NoReturn:

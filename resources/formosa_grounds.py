@@ -25,11 +25,13 @@ from opentwbench.formosa.judge_study import (
     may_ground,
     plant,
     result_of,
+    same_judge,
     verdict_records,
 )
 from opentwbench.formosa.model import Draft, Window
 from opentwbench.formosa.output import full_version, items_bytes, make_items
 from opentwbench.formosa.panel import Degeneracy, degeneracy
+from opentwbench.formosa.served import served_names, served_sum
 from opentwbench.formosa.window_files import read_windows, windows_bytes
 from resources.formosa_asking import unasked
 from resources.formosa_drafts import records_of, started
@@ -182,24 +184,32 @@ def grounded_is_current(track: Track, category: str) -> bool:
 def make_grounded(track: Track, category: str) -> dict[str, Any]:
     """Let the judge check each draft of the category against its window; returns the record.
 
-    Raises JudgeRefused, before anything is asked, for a judge without a passing study.
+    Raises JudgeRefused, before anything is asked, for a judge without a passing study, and afterwards for one whose
+    judgements carry another served name than its study; JudgeChanged when they carry several.
     """
-    judge = chosen_judge(track).judge
+    study = chosen_judge(track)
+    judge = study.judge
     windows, screened = track.windows(category), track.screened(category)
     ask = judge_ask(to_judge(screened, windows), judge)
     folder = track.run_folder(category, ask.run_id)
     outcome = track.asker.ask(ask, ask.record(*started()), ask.prompt, folder)
     found = ground(screened, read_responses(folder), windows, judge, ask.protocol_id)
+    same_judge(study, found.served)
     items = make_items(found, windows)
     record, name = _grounded_files(category)
     track.store.write(name, items_bytes(items))
-    drafted = collect(read_responses(track.drafts_folder(category)), windows)
+    replies = list(read_responses(track.drafts_folder(category)))
+    drafted = collect(replies, windows)
     figures = {
         "asked": outcome.asked if outcome else 0,
         "judge": judge,
         "counts": found.counts(),
         "dropped": records_of((each.draft.window_id, finding) for each, finding in found.dropped),
         "account": account(drafted, screened, found).to_json(),
+        "served": {
+            "drafted": {track.plan.drafter: served_names(replies, windows)},
+            "judged": {judge: dict(found.served)},
+        },
         "pending": unasked(ask, folder),
     }
     return track.keep(record, grounded_inputs(track, category), [name], figures)
@@ -243,3 +253,13 @@ def make_full_set(track: Track) -> dict[str, Any]:
 def account_of(track: Track, category: str) -> Account:
     """Where the windows of a category went, up to the grounded items."""
     return Account.from_json(track.store.read_json(_grounded_files(category)[0])["account"])
+
+
+def served_of(track: Track) -> dict[str, dict[str, dict[str, int]]]:
+    """'drafted', 'judged' -> asked model -> served name -> replies, over all categories."""
+    found: dict[str, dict[str, dict[str, int]]] = {"drafted": {}, "judged": {}}
+    for category in track.categories:
+        for role, models in track.record(_grounded_files(category)[0]).get("served", {}).items():
+            for model, names in models.items():
+                found[role][model] = served_sum([found[role].get(model, {}), names])
+    return found

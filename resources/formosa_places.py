@@ -29,6 +29,7 @@ SCREENS = "formosa/screens.json"
 STUDY, GOOD, GOOD_WINDOWS = "formosa/judges/study.json", "formosa/judges/good.jsonl", "formosa/judges/windows.jsonl"
 STUDIES, VERDICTS = "formosa/judges/studies.jsonl", "formosa/judges/verdicts.jsonl"
 ITEMS, ITEMS_RECORD = "formosa/items.jsonl", "formosa/items.json"
+POOL_RUNS, EDITIONS = "formosa/runs/pool", "formosa/editions"
 EDITION, SIDECAR, EDITION_RECORD = (
     "formosa/edition/edition.json",
     "formosa/edition/difficulty.jsonl",

@@ -11,42 +11,44 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from opentwbench.dataset.files import read_jsonl
 from opentwbench.dataset.manifest import json_bytes, sha256
-from opentwbench.dataset.model import Withdrawal
+from opentwbench.dataset.model import DatasetError, Withdrawal
 from opentwbench.dataset.publication import Published, Verdict, folder_hashes
 from opentwbench.dataset.validators import CheckOutcome
+from opentwbench.evaluation.journal import read_run
 from opentwbench.evaluation.protocols import REGISTRY, Protocol
 from opentwbench.exam.exclusion_lists import read_id_list
 from opentwbench.formosa.accounting import banded, total
-from opentwbench.formosa.band import Difficulty, read_sidecar
+from opentwbench.formosa.band import CUT_KINDS, CurationError, Difficulty
 from opentwbench.formosa.curation import (
     Edition,
     LeftOut,
     Member,
     Transfer,
-    external,
     freeze,
+    measured_tables,
     member_record,
     sidecar_of,
-    transfer,
 )
 from opentwbench.formosa.dataset_checks import CHECKS, judge
 from opentwbench.formosa.digests import code_version
+from opentwbench.formosa.edition_files import hold_to_journals, read_edition, read_manifest_of, read_sidecar_of
 from opentwbench.formosa.model import FormosaItem
 from opentwbench.formosa.orthography import slips
 from opentwbench.formosa.output import FOLDER_NAMES, SLUG, Release, full_version, sidecar_bytes, write_release
 from opentwbench.formosa.pool import member_of_run, member_of_submission, pool_run, roles
 from resources.formosa_asking import unasked
 from resources.formosa_drafts import lexicon_of, started
-from resources.formosa_grounds import account_of, studies
+from resources.formosa_grounds import account_of, served_of, studies
 from resources.formosa_places import (
     DATASET,
     DATASET_RECORD,
     EDITION,
     EDITION_RECORD,
+    EDITIONS,
     ITEMS,
     ITEMS_RECORD,
+    POOL_RUNS,
     PUBLICATION,
     SIDECAR,
     STUDIES,
@@ -73,16 +75,44 @@ def _folder_digest(folder: Path) -> str:
 
 
 def edition_is_current(track: Track, protocol: Protocol) -> bool:
-    """Whether the edition is cut from the full set and the pool as they are now; as `drafts_are_current`."""
-    current = track.holds(EDITION_RECORD, edition_inputs(track, protocol), [EDITION, SIDECAR])
-    return current and not (track.asker.base_url and track.record(EDITION_RECORD)["pending"])
+    """Whether the edition is cut from the full set and the pool as they are now; as `drafts_are_current`.
+
+    False too where a frozen edition or a journal behind it was changed: making the edition then says so.
+    """
+    if not track.holds(EDITION_RECORD, edition_inputs(track, protocol), [EDITION, SIDECAR]):
+        return False
+    if track.asker.base_url and track.record(EDITION_RECORD)["pending"]:
+        return False
+    try:
+        hold_frozen(track)
+    except (CurationError, DatasetError):
+        return False
+    return True
+
+
+def hold_frozen(track: Track) -> None:
+    """Hold every edition that was ever frozen to its sidecar, and its pool's journals to the bytes of the freeze.
+
+    Raises CurationError naming the file and what to do, DatasetError for an edition that cannot be read.
+    """
+    kept = track.path(EDITIONS)
+    folders = sorted(each for each in kept.iterdir() if each.is_dir()) if kept.is_dir() else []
+    editions = [read_edition(folder)[0] for folder in folders]
+    pool = track.path(POOL_RUNS)
+    runs = {each.name: each for each in pool.iterdir() if each.is_dir()} if pool.is_dir() else {}
+    for each in map(Path, track.plan.runs):
+        if each.is_dir():
+            runs[read_run(each).run_id] = each
+    hold_to_journals(editions, runs)
 
 
 def make_edition(track: Track, protocol: Protocol) -> dict[str, Any]:
     """Ask the pool what it was not asked yet and freeze the edition that it gives; returns the record.
 
-    Raises CurationError for a pool, band or name that cannot be, AskingStopped when a model was not asked to the end.
+    Raises CurationError for a pool, band or name that cannot be and for a frozen edition that was changed or whose
+    journals were, AskingStopped when a model was not asked to the end.
     """
+    hold_frozen(track)  # before anything is asked: a journal that grows is not mended by it
     plan, items = track.plan, track.items()
     version = full_version(items)
     name, date = plan.names
@@ -112,7 +142,7 @@ def make_edition(track: Track, protocol: Protocol) -> dict[str, Any]:
     )
     written = json_bytes(edition.to_json())
     # Every edition that was ever frozen stays: two of them are compared side by side.
-    for folder in (f"formosa/editions/{edition.edition_id}", "formosa/edition"):
+    for folder in (f"{EDITIONS}/{edition.edition_id}", "formosa/edition"):
         track.store.write(f"{folder}/difficulty.jsonl", data)
         track.store.write(f"{folder}/edition.json", written)
     figures = {
@@ -120,7 +150,8 @@ def make_edition(track: Track, protocol: Protocol) -> dict[str, Any]:
         "pending": pending,
         "edition_id": edition.edition_id,
         "version": version,
-        **{kind: len(getattr(edition.cut, kind)) for kind in ("kept", "easier", "harder", "unmeasured")},
+        **{kind: len(getattr(edition.cut, kind)) for kind in CUT_KINDS},
+        "served_otherwise": {model: list(names) for model, names in edition.served_otherwise.items()},
         "unparsed": {str(each["model"]): each["unparsed"] for each in edition.pool},
     }
     return track.keep(EDITION_RECORD, edition_inputs(track, protocol), [EDITION, SIDECAR], figures)
@@ -153,12 +184,10 @@ def transfer_of(track: Track) -> tuple[Edition, list[Difficulty], Transfer | Non
 
     Raises CurationError, DatasetError or StoreError for what is not there or not whole.
     """
-    edition = Edition.from_json(track.store.read_json(EDITION))
-    sidecar = read_sidecar(read_jsonl(track.path(SIDECAR)))
-    table = transfer(sidecar, edition.models, edition.band, edition.roles) if len(edition.models) > 2 else None
-    names = [str(each["model"]) for each in edition.external]
-    beside = [external(sidecar, edition.models, edition.band, n, edition.roles.get(n, ())) for n in names]
-    return edition, sidecar, table, beside
+    edition = read_manifest_of(track.path(EDITION))
+    sidecar = read_sidecar_of(edition, track.path(SIDECAR))
+    table, beside = measured_tables(edition, sidecar)
+    return edition, sidecar, table, list(beside)
 
 
 def release_of(track: Track) -> Release:
@@ -181,11 +210,14 @@ def release_of(track: Track) -> Release:
         code_version=code_version(),
         external=tuple(beside),
         withdrawals=tuple(_withdrawals(track)),
+        served=served_of(track),
     )
 
 
 def make_dataset(track: Track) -> str:
-    """Write the data-set folder; returns its version. Raises DatasetError as `write_release`."""
+    """Write the data-set folder; returns its version. Raises DatasetError as `write_release`, CurationError as
+    `hold_frozen`."""
+    hold_frozen(track)
     inputs = dataset_inputs(track)
     with track.store.folder(DATASET, write=True) as folder:
         version = write_release(release_of(track), folder)
@@ -203,10 +235,13 @@ GATED = GatedSet(SLUG, DATASET, DATASET_RECORD, PUBLICATION, tuple(CHECKS), FOLD
 def judge_dataset(track: Track, check: str) -> CheckOutcome:
     """Run one blocking check and keep its verdict on just the bytes that it read."""
 
+    # The one check that looks quotations up; the folder does not hold the windows.
+    windows = track.all_windows() if check == "grounding_recorded" else None
+
     def look(folder: Path) -> tuple[CheckOutcome, Verdict]:
         words = lexicon_of(track)
         screen = None if words is None else partial(slips, lexicon=words)
-        return judge(check, folder, screen, code_version())
+        return judge(check, folder, screen, code_version(), windows)
 
     return GATED.judge(track.store, check, look)
 

@@ -14,12 +14,10 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from opentwbench.dataset.contract import excerpt
-from opentwbench.formosa.band import CurationError, Cut
+from opentwbench.formosa.band import CUT_KINDS, CurationError, Cut
 from opentwbench.formosa.drafting import DRAFT_KINDS, Drafted
 from opentwbench.formosa.grounding import JUDGE_KINDS, Grounding
 from opentwbench.formosa.model import Exclusion, Screened
-
-BAND_KINDS = ("kept", "easier", "harder", "unmeasured")
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +36,7 @@ class Account:
     unjudged: int = 0
     grounded: int = 0
     band: Mapping[str, int] = field(default_factory=dict)
-    """BAND_KINDS -> items; empty before an edition is cut."""
+    """CUT_KINDS -> items; empty before an edition is cut."""
 
     def open_sums(self) -> list[str]:
         """Sums that do not close, in words; empty when everything closes."""
@@ -86,14 +84,14 @@ def account(drafted: Drafted, screened: Sequence[Screened], grounding: Grounding
         dropped={kind.value: judged[kind] for kind in JUDGE_KINDS},
         unjudged=len(grounding.unjudged),
         grounded=len(grounding.grounded),
-        band={} if cut is None else {kind: len(getattr(cut, kind)) for kind in BAND_KINDS},
+        band={} if cut is None else {kind: len(getattr(cut, kind)) for kind in CUT_KINDS},
     )
 
 
 def banded(account: Account, cut: Cut, items: Collection[str]) -> Account:
     """An account with the part of a cut that lies among these items."""
     known = frozenset(items)
-    return replace(account, band={kind: sum(each in known for each in getattr(cut, kind)) for kind in BAND_KINDS})
+    return replace(account, band={kind: sum(each in known for each in getattr(cut, kind)) for kind in CUT_KINDS})
 
 
 def total(accounts: Iterable[Account]) -> Account:

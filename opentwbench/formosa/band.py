@@ -117,11 +117,15 @@ class Cut:
     """Some model of the pool was never measured on it: not cut either way, because a missing answer is no failure."""
 
 
+CUT_KINDS = ("kept", "easier", "harder", "unmeasured")
+"""What becomes of an item under a band."""
+
+
 def recut(items: Iterable[Difficulty], pool: Sequence[str], band: Band) -> Cut:
     """Cut the band against a pool of models. Raises CurationError for a pool without a model or with one twice."""
     if not pool or len(set(pool)) != len(pool):
         raise CurationError("a pool names at least one model, and none twice")
-    kinds: dict[str, list[str]] = {"kept": [], "easier": [], "harder": [], "unmeasured": []}
+    kinds: dict[str, list[str]] = {kind: [] for kind in CUT_KINDS}
     for item in items:
         if any(model not in item.passes for model in pool):
             kinds["unmeasured"].append(item.item_id)
@@ -129,4 +133,4 @@ def recut(items: Iterable[Difficulty], pool: Sequence[str], band: Band) -> Cut:
         passes = sum(item.passes[model] for model in pool)
         kind = "kept" if band.holds(passes) else "easier" if passes > band.high else "harder"
         kinds[kind].append(item.item_id)
-    return Cut(*(tuple(kinds[name]) for name in ("kept", "easier", "harder", "unmeasured")))
+    return Cut(*(tuple(kinds[name]) for name in CUT_KINDS))

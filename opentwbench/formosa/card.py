@@ -15,6 +15,9 @@ from opentwbench.evaluation.model import Rate
 from opentwbench.formosa.accounting import Account
 from opentwbench.formosa.curation import Edition, LeftOut, Transfer
 from opentwbench.formosa.judge_study import JudgeResult
+from opentwbench.formosa.model import LETTERS
+from opentwbench.formosa.served import Served, otherwise, several
+from opentwbench.formosa.shortcuts import Shortcut, shortcuts
 
 LICENCE_ID = "cc-by-sa-4.0"
 LICENCE_URL = "https://creativecommons.org/licenses/by-sa/4.0/"
@@ -47,6 +50,7 @@ def card(
     external: Sequence[LeftOut],
     judges: Sequence[JudgeResult],
     account: Account,
+    served: Mapping[str, Mapping[str, Served]],
 ) -> str:
     """The README.md of the folder."""
     parts = [
@@ -69,6 +73,8 @@ def card(
             [_pool_row(each, edition) for each in (*edition.pool, *edition.external)],
         ),
         *_transfer_parts(transfer, external),
+        *_shortcut_parts(rows),
+        *_served_parts(edition, judges, served),
         "## 評審 Judges",
         "評審先通過植入缺陷檢驗，才能核對題目。 A judge passes a planted-defect study before it grounds.",
         _table(
@@ -79,6 +85,89 @@ def card(
         "the column `attribution`; changes: `LICENSE.md`.",
     ]
     return "\n\n".join(parts) + "\n"
+
+
+def options_and_key(row: Mapping[str, str]) -> tuple[dict[str, str], str]:
+    """The options and the key of a published row, as the shortcuts are measured on."""
+    return {letter: row[letter] for letter in LETTERS}, row["answer"]
+
+
+_RULES = {"always_a": "一律選 A always A", "pick_longest": "選最長 pick the longest"}
+
+
+def _shortcut_parts(rows: Sequence[Mapping[str, str]]) -> list[str]:
+    found = shortcuts(map(options_and_key, rows))
+    parts = [
+        "### 捷徑 Shortcuts",
+        "不讀題目也能得到的分數；隨機為 25 %。 What a reader scores who reads no question; a guess scores 25 %.",
+        _table(
+            ("規則 rule", "答對 right", "比率 share (95 %)"),
+            [(_RULES[name], f"{each.right:.1f} / {each.items:,}", _share(each)) for name, each in found.items()],
+        ),
+    ]
+    if found["pick_longest"].pays:
+        parts.append(
+            "**注意：選最長選項的得分高於隨機，題目的正確選項偏長；模型的分數可能有一部分來自選項長度。** "
+            "**Caution: picking the longest option scores above chance, because keys are longer than the other "
+            "options. Part of a model's score on this band may be option length.**"
+        )
+    if found["always_a"].pays:
+        parts.append("**注意：一律選 A 高於隨機。** **Caution: always answering A scores above chance.**")
+    return parts
+
+
+def _share(found: Shortcut) -> str:
+    share = f"{found.right / found.items:.1%}" if found.items else "—"
+    return f"{share} ({found.interval.low:.1%} to {found.interval.high:.1%})"
+
+
+def served_by_role(
+    edition: Edition, judges: Sequence[JudgeResult], served: Mapping[str, Mapping[str, Served]]
+) -> dict[str, dict[str, dict[str, int]]]:
+    """Role -> asked model -> served name -> replies: who drafted, was studied, judged, and answered in the pool."""
+    found = {
+        "drafted": served.get("drafted", {}),
+        "studied": {each.judge: each.served for each in judges},
+        "judged": served.get("judged", {}),
+        "pool": {str(each["model"]): each.get("served", {}) for each in edition.pool},
+        "external": {str(each["model"]): each.get("served", {}) for each in edition.external},
+    }
+    return {role: {model: dict(names) for model, names in sorted(of.items())} for role, of in found.items() if of}
+
+
+def served_warnings(by_role: Mapping[str, Mapping[str, Served]]) -> list[str]:
+    """Every asked model whose replies carry the name of another one, or several names, each in words."""
+    found = []
+    for role, models in by_role.items():
+        for model, names in models.items():
+            if others := otherwise(model, names):
+                found.append(f"{role}: {model} was asked, {', '.join(others)} answered")
+            elif why := several(names):
+                found.append(f"{role}: {model}: {why}")
+    return found
+
+
+def _served_parts(
+    edition: Edition, judges: Sequence[JudgeResult], served: Mapping[str, Mapping[str, Served]]
+) -> list[str]:
+    by_role = served_by_role(edition, judges, served)
+    rows = [
+        (role, model, "; ".join(f"{name} ({n:,})" for name, n in names.items()) or "未說明 not stated")
+        for role, models in by_role.items()
+        for model, names in models.items()
+    ]
+    parts = [
+        "### 實際回覆的模型 Models asked and served",
+        "端點在回覆中所稱的模型名稱（回覆數）。 The model's name that the endpoint's replies carry (replies).",
+        _table(("用途 role", "所求 asked", "回覆名 served"), rows),
+    ]
+    if found := served_warnings(by_role):
+        listed = "\n".join(f"- {markdown(each, 600)}" for each in found)
+        parts.append(
+            "**注意：下列模型以另一名稱回覆，所求名稱不足以認定其身分。** **Caution: these replies carry another "
+            f"model's name; the asked name does not say who answered.**\n\n{listed}"
+        )
+    return parts
 
 
 def _front_matter(rows: int) -> str:
@@ -111,13 +200,14 @@ configs:
 
 
 def _steps(account: Account) -> list[tuple[str, int]]:
+    # In the order of names, not of the mapping: an account read back from JSON gives the same card.
     found = [("視窗 windows", account.windows)]
-    found += [(f"未成題 no draft: {name}", n) for name, n in account.not_drafted.items()]
+    found += [(f"未成題 no draft: {name}", n) for name, n in sorted(account.not_drafted.items())]
     found += [("未回覆 unanswered", account.unanswered), ("格式完整 well-formed", account.well_formed)]
-    found += [(f"篩除 screened out: {name}", n) for name, n in account.screened_out.items()]
-    found += [(f"評審剔除 dropped by the judge: {name}", n) for name, n in account.dropped.items()]
+    found += [(f"篩除 screened out: {name}", n) for name, n in sorted(account.screened_out.items())]
+    found += [(f"評審剔除 dropped by the judge: {name}", n) for name, n in sorted(account.dropped.items())]
     found += [("未審 unjudged", account.unjudged), ("有據 grounded", account.grounded)]
-    return found + [(f"難度帶 band: {name}", n) for name, n in account.band.items()]
+    return found + [(f"難度帶 band: {name}", n) for name, n in sorted(account.band.items())]
 
 
 def _pool_row(member: Mapping[str, object], edition: Edition) -> tuple[str, ...]:
@@ -162,7 +252,7 @@ def _left_out(row: LeftOut) -> tuple[str, ...]:
 
 
 def _judge_row(judge: JudgeResult) -> tuple[str, str, str]:
-    found = "; ".join(f"{kind.value} {counted(each.detection)}" for kind, each in judge.planted.items())
+    found = "; ".join(f"{kind.value} {counted(each.detection)}" for kind, each in sorted(judge.planted.items()))
     return judge.judge, counted(judge.good.approval), found
 
 

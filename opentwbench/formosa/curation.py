@@ -28,7 +28,8 @@ from opentwbench.dataset.contract import excerpt
 from opentwbench.evaluation.model import MAX_MODEL, Graded, Outcome, Rate
 from opentwbench.evaluation.scoring import rate
 from opentwbench.evaluation.submissions import Answer
-from opentwbench.formosa.band import Band, CurationError, Cut, Difficulty, read_band, recut
+from opentwbench.formosa.band import CUT_KINDS, Band, CurationError, Cut, Difficulty, read_band, recut
+from opentwbench.formosa.served import Served, otherwise, read_served, several
 from opentwbench.statistics.intervals import Z95
 from opentwbench.statistics.ranks import Agreement, spearman
 
@@ -73,6 +74,10 @@ class Member:
     serving_precision: str = "unknown"
     sha256: str = ""
     """Of what was read: the run's journal, or the submission's answers."""
+    size: int = 0
+    """Bytes of the journal when it was read; it only grows, so that these first bytes stay. 0 for a submission."""
+    served: Served = field(default_factory=dict)
+    """Names that the replies carry; {} where none does, as in a submission."""
 
     def counts(self) -> dict[Mark, int]:
         """Items by mark, every mark named."""
@@ -122,6 +127,8 @@ def admit(member: Member, dataset_version: str) -> None:
         raise CurationError(f"a model's id is 1 to {MAX_MODEL} printable characters: {name}")
     if member.dataset_version != dataset_version:
         raise CurationError(f"{name}: measured on version {excerpt(member.dataset_version)}, this is {dataset_version}")
+    if why := several(member.served):
+        raise CurationError(f"{name}: {why}; a member of a pool is one model, asked under its exact name")
     parsed = member.parsed
     if not parsed.n:
         raise CurationError(f"{name}: no reply to any item")
@@ -158,18 +165,28 @@ class Edition:
     """Version of the full grounded set that the pool was measured on."""
     band: Band
     pool: tuple[Mapping[str, Any], ...]
-    """One record a member: exact model id, protocol id, source, precision, sha256, counts by mark."""
+    """One record a member: exact model id, protocol id, source, precision, sha256 and bytes of what was read, the names
+    that replies carry, counts by mark."""
     sidecar_sha256: str
     cut: Cut
     external: tuple[Mapping[str, Any], ...] = ()
     """Models measured beside the pool, in the same form; they select nothing."""
     roles: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Model id -> 'drafted', 'judged': who had a hand in the items."""
+    recut_of: str = ""
+    """The edition whose measurements were cut again; '' for one that was curated from runs."""
 
     @property
     def models(self) -> tuple[str, ...]:
         """The pool's model ids, in order."""
         return tuple(str(each["model"]) for each in self.pool)
+
+    @property
+    def served_otherwise(self) -> dict[str, tuple[str, ...]]:
+        """Model id -> the name that its replies carry, where that is another model's."""
+        members = (*self.pool, *self.external)
+        found = {str(each["model"]): otherwise(str(each["model"]), each.get("served", {})) for each in members}
+        return {model: names for model, names in found.items() if names}
 
     @property
     def edition_id(self) -> str:
@@ -178,7 +195,8 @@ class Edition:
         return f"{self.name}-{hashlib.sha256(body.encode()).hexdigest()[:12]}"
 
     def _body(self) -> dict[str, Any]:
-        cut = {kind: sorted(getattr(self.cut, kind)) for kind in ("kept", "easier", "harder", "unmeasured")}
+        cut = {kind: sorted(getattr(self.cut, kind)) for kind in CUT_KINDS}
+        recut_of = {"recut_of": self.recut_of} if self.recut_of else {}
         return {
             "date": self.date,
             "dataset_version": self.dataset_version,
@@ -188,6 +206,7 @@ class Edition:
             "roles": {model: list(roles) for model, roles in sorted(self.roles.items())},
             "sidecar_sha256": self.sidecar_sha256,
             "items": cut,
+            **recut_of,
         }
 
     def to_json(self) -> dict[str, Any]:
@@ -206,16 +225,28 @@ class Edition:
                 band=read_band(record["band"], len(pool)),
                 pool=pool,
                 sidecar_sha256=record["sidecar_sha256"],
-                cut=Cut(*(tuple(cut[kind]) for kind in ("kept", "easier", "harder", "unmeasured"))),
+                cut=Cut(*(tuple(cut[kind]) for kind in CUT_KINDS)),
                 external=tuple(record["external"]),
                 roles={model: tuple(roles) for model, roles in record["roles"].items()},
+                recut_of=record.get("recut_of", ""),
             )
+            _check_members((*edition.pool, *edition.external))
             same = edition.edition_id == record["edition_id"]
-        except (KeyError, TypeError, AttributeError) as error:
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise CurationError(f"no edition: {excerpt(str(error), 100)}") from None
         if not same:
             raise CurationError(f"{excerpt(record['edition_id'])}: its content is another, it was changed by hand")
         return edition
+
+
+def _check_members(members: Iterable[Mapping[str, Any]]) -> None:
+    """Raise KeyError, TypeError or ValueError for a record that `member_record` did not write."""
+    for each in members:
+        counts = [each[mark.value] for mark in Mark] + [each.get("bytes", 0)]
+        texts = [each[name] for name in ("model", "protocol_id", "source", "serving_precision", "sha256")]
+        if not all(type(n) is int and n >= 0 for n in counts) or not all(isinstance(text, str) for text in texts):
+            raise ValueError(f"no record of a member: {excerpt(each)}")
+        read_served(each.get("served", {}))
 
 
 def member_record(member: Member) -> dict[str, Any]:
@@ -226,6 +257,8 @@ def member_record(member: Member) -> dict[str, Any]:
         "source": member.source,
         "serving_precision": member.serving_precision,
         "sha256": member.sha256,
+        "bytes": member.size,
+        "served": dict(member.served),
         **{mark.value: n for mark, n in member.counts().items()},
     }
 
@@ -240,11 +273,12 @@ def freeze(
     pool: Sequence[Mapping[str, Any]],
     external: Sequence[Mapping[str, Any]] = (),
     roles: Mapping[str, tuple[str, ...]] = MappingProxyType({}),
+    recut_of: str = "",
 ) -> Edition:
     """The edition that a band of a pool gives.
 
-    Raises CurationError for a pool under two models or of two protocols, a model twice, an external model in the pool,
-    a band outside the pool, a bad name or date.
+    Raises CurationError for a pool under two models, for members or external models of two protocols, a model twice, an
+    external model in the pool, a band outside the pool or without an item, a bad name or date.
     """
     if not re.fullmatch(NAME, name):
         raise CurationError(f"an edition's name fits {NAME}: {excerpt(name)}")
@@ -257,16 +291,43 @@ def freeze(
     models = [str(each["model"]) for each in pool]
     if len(models) < 2:
         raise CurationError("a pool has at least two models")
-    protocols = sorted({str(each["protocol_id"]).rpartition("-")[0] for each in pool})
+    # By id and not by name: an id is the hash of everything that decides a request, and `box` has many.
+    protocols = sorted({str(each["protocol_id"]) for each in (*pool, *external)})
     if len(protocols) != 1:
         raise CurationError(f"one pool, one protocol: {', '.join(map(excerpt, protocols))}")
     if both := {str(each["model"]) for each in external} & set(models):
         raise CurationError(f"{excerpt(min(both))}: in the pool and external")
     read_band(band.shown(), len(models))
     cut = recut(sidecar, models, band)
+    if not cut.kept:
+        raise CurationError(
+            f"the band {band.shown()} keeps no item: {len(cut.easier):,} easier, {len(cut.harder):,} harder, "
+            f"{len(cut.unmeasured):,} unmeasured"
+        )
+    by_role = dict(sorted(roles.items()))
     return Edition(
-        name, day, dataset_version, band, tuple(pool), sidecar_sha256, cut, tuple(external), dict(sorted(roles.items()))
+        name, day, dataset_version, band, tuple(pool), sidecar_sha256, cut, tuple(external), by_role, recut_of
     )
+
+
+def recut_edition(
+    before: Edition, sidecar: Sequence[Difficulty], models: Sequence[str], band: Band, name: str, day: str
+) -> Edition:
+    """A new edition from what another one has measured: another pool among its models, another band; nobody is asked.
+
+    A model of the other edition that is not in the pool stays beside it, and selects nothing. Raises CurationError for
+    a model that the other edition did not measure, and as `freeze`.
+    """
+    known = {str(each["model"]): each for each in (*before.pool, *before.external)}
+    if unknown := [model for model in models if model not in known]:
+        raise CurationError(
+            f"{excerpt(unknown[0])}: {before.edition_id} did not measure it; otb formosa curate takes its run"
+        )
+    beside = [each for model, each in known.items() if model not in set(models)]
+    return freeze(
+        name, day, before.dataset_version, band, sidecar, before.sidecar_sha256, [known[model] for model in models],
+        beside, before.roles, before.edition_id,
+    )  # fmt: skip
 
 
 # -- what selection does ----------------------------------------------------------------------------------------------
@@ -408,6 +469,17 @@ def external(
     own = [item.passes[model] for item in items]
     others = [sum(item.passes[each] for each in pool) for item in items]
     return _measured(model, own, others, len(pool), band, roles)
+
+
+def measured_tables(edition: Edition, sidecar: Sequence[Difficulty]) -> tuple[Transfer | None, tuple[LeftOut, ...]]:
+    """The leave-one-out table of an edition (None under three models), and its external models' rows.
+
+    Raises CurationError as `transfer` and `external`.
+    """
+    models, band, roles = edition.models, edition.band, edition.roles
+    table = transfer(sidecar, models, band, roles) if len(models) > 2 else None
+    names = [str(each["model"]) for each in edition.external]
+    return table, tuple(external(sidecar, models, band, name, roles.get(name, ())) for name in names)
 
 
 # -- two editions -----------------------------------------------------------------------------------------------------

@@ -1,8 +1,9 @@
-"""The blocking checks of the published Formosa folder: each a function of the folder alone, or of it and a screen.
+"""The blocking checks of the published Formosa folder: each a function of the folder, of a screen, of the windows.
 
 What belongs here: the checks and running one with its verdict. What does not: writing the folder (output.py) and the
 gate (dataset.publication.publish, which takes these verdicts over these files).
-A check that cannot read what it judges does not pass, and says which file it was.
+A check that cannot read what it judges does not pass, and says which file it was. What is said of items is looked at in
+the full grounded set, which is published as well as the band.
 """
 
 from __future__ import annotations
@@ -11,32 +12,51 @@ import re
 import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from functools import partial
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
 from opentwbench.dataset.contract import CONTROL, ITEM_ID, MAX_TEXT, OPTION_COLUMNS, PRIVATE_USE, WIDE_SPACE, excerpt
 from opentwbench.dataset.files import CSV_NAME, JSONL_NAME, parse_json, read_bytes, read_jsonl
-from opentwbench.dataset.manifest import CARD_NAME, STATS_NAME, sha256
+from opentwbench.dataset.manifest import (
+    CARD_NAME,
+    CHANGELOG_NAME,
+    MANIFEST_NAME,
+    STATS_NAME,
+    WITHDRAWN_NAME,
+    read_manifest,
+    read_withdrawals,
+    sha256,
+)
 from opentwbench.dataset.model import DatasetError
 from opentwbench.dataset.publication import Verdict, judge_by
 from opentwbench.dataset.validators import CheckOutcome, csv_differences, letter_skew, outcome_of
+from opentwbench.dataset.versions import CHANGELOG_HEADER, withdrawn_bytes
 from opentwbench.exam.fingerprint import item_id, loose
 from opentwbench.formosa.accounting import Account, total
-from opentwbench.formosa.band import CurationError, read_sidecar, recut
-from opentwbench.formosa.card import LICENCE_ID, LICENCE_TEXT
-from opentwbench.formosa.curation import Edition
-from opentwbench.formosa.grounding import LEAST_QUOTE
+from opentwbench.formosa.band import CUT_KINDS, CurationError, read_sidecar, recut
+from opentwbench.formosa.card import LICENCE_ID, LICENCE_TEXT, card, served_by_role
+from opentwbench.formosa.curation import measured_tables
+from opentwbench.formosa.edition_files import EDITION_NAME, SIDECAR_NAME, read_edition, read_manifest_of
+from opentwbench.formosa.folding import fold, stands_in
+from opentwbench.formosa.grounding import LEAST_QUOTE, quoted
 from opentwbench.formosa.judge_study import JudgeResult, JudgeStudyError
-from opentwbench.formosa.model import Caution
+from opentwbench.formosa.model import Caution, FormosaItem, Window
 from opentwbench.formosa.output import (
     COLUMNS,
-    EDITION_NAME,
+    CONTENT_NAMES,
     FOLDER_NAMES,
     LICENCE_NAME,
-    SIDECAR_NAME,
+    SLUG,
+    full_version,
     read_full,
     row_of,
+    shortcut_figures,
+    version_of,
 )
+from opentwbench.formosa.served import Served, read_served
 
 CHECKS: dict[str, tuple[str, str]] = {
     "row_contract": ("欄位契約", "Row contract"),
@@ -48,11 +68,15 @@ CHECKS: dict[str, tuple[str, str]] = {
     "band_matches": ("難度帶與附檔一致", "The band is the edition's, and the sidecar gives it"),
     "licence_present": ("授權與出處", "Licence and attribution present"),
     "accounting_closes": ("帳目相符", "Accounting closes"),
+    "card_matches": ("說明卡、撤題與版本紀錄相符", "Card, withdrawals, changelog and manifest say what the files say"),
 }
 """The blocking checks, in the order in which they run."""
 
 Orthography = Callable[[str], Iterable[str]]
 """A text -> what is wrong with its characters or words, each in words; the track's screen."""
+
+Windows = Mapping[str, Window]
+"""The windows that the items were drafted from, by id: a folder does not hold them, a store does."""
 
 
 def _records(folder: Path) -> list[dict[str, Any]]:
@@ -71,14 +95,20 @@ def _rows(folder: Path) -> list[dict[str, str]]:
 
 
 def row_contract(folder: Path) -> CheckOutcome:
-    """Columns in order, every cell a clean NFC text, a letter as answer, four options, an id that is the content's."""
-    records = _records(folder)
-    offenders = [
-        f"line {n} {column}: {rule}" for n, record in enumerate(records, 1) for column, rule in _breaches(record)
-    ]
-    twice = [i for i, n in Counter(str(record.get("item_id")) for record in records).items() if n > 1]
-    offenders += [f"{excerpt(each)} occurs twice" for each in twice]
-    return outcome_of("row_contract", offenders, {"rows": len(records)}, "breaches of the row contract")
+    """Columns in order, every cell a clean NFC text, a letter as answer, four options, an id that is the content's.
+
+    Of the rows, and of every item of the full set.
+    """
+    records, full = _records(folder), [row_of(item) for item in read_full(folder)]
+    offenders = []
+    for where, of in (("line", records), ("grounded line", full)):
+        offenders += [
+            f"{where} {n} {column}: {rule}" for n, each in enumerate(of, 1) for column, rule in _breaches(each)
+        ]
+        twice = [i for i, n in Counter(str(each.get("item_id")) for each in of).items() if n > 1]
+        offenders += [f"{excerpt(each)} occurs twice" for each in twice]
+    figures = {"rows": len(records), "grounded": len(full)}
+    return outcome_of("row_contract", offenders, figures, "breaches of the row contract")
 
 
 _DIRTY = re.compile(f"{PRIVATE_USE}|{WIDE_SPACE}|{CONTROL}")
@@ -131,40 +161,67 @@ def residual_duplicates(folder: Path) -> CheckOutcome:
 
 
 def orthography(folder: Path, screen: Orthography) -> CheckOutcome:
-    """The track's own screen of characters and words finds nothing in any published text."""
-    rows = _rows(folder)
+    """The track's own screen of characters and words finds nothing in any text of the rows or of the full set."""
+    rows, full = _rows(folder), [row_of(item) for item in read_full(folder)]
     columns = ("question", *OPTION_COLUMNS)
-    found = [
-        f"{excerpt(row['item_id'])} {column}: {excerpt(what)}"
-        for row in rows
-        for column in columns
-        for what in screen(row[column])
-    ]
-    return outcome_of("orthography", found, {"rows": len(rows), "texts": len(rows) * len(columns)}, "findings")
+    # A row that is the item's own is looked at once.
+    texts = {(each["item_id"], column, each[column]): None for each in (*rows, *full) for column in columns}
+    found = [f"{excerpt(name)} {column}: {excerpt(what)}" for name, column, text in texts for what in screen(text)]
+    figures = {"rows": len(rows), "grounded": len(full), "texts": len(texts)}
+    return outcome_of("orthography", found, figures, "findings")
 
 
-def grounding_recorded(folder: Path) -> CheckOutcome:
-    """Every published row is an item of the full set, as it was grounded, by a judge whose recorded study passes.
+def grounding_recorded(folder: Path, windows: Windows | None = None) -> CheckOutcome:
+    """Every item of the full set has its ground, by a judge whose recorded study passes, and every row is such an item.
 
-    Without a quotation the answer itself must have stood in the window (no such caution is recorded).
+    The full set is the version that the edition was measured on. Without a quotation the answer itself must have stood
+    in the window (no such caution is recorded). With `windows` quotation, answer and provenance are looked up in the
+    item's window; without them the outcome says that they were not.
     """
-    rows, full = _rows(folder), {item.item_id: item for item in read_full(folder)}
+    rows, items = _rows(folder), read_full(folder)
     judges = {each.judge: each for each in _judges(folder)}
+    full, stated = {item.item_id: item for item in items}, read_manifest_of(folder / EDITION_NAME).dataset_version
     offenders = []
+    if (version := full_version(items)) != stated:
+        offenders.append(f"the full set is version {version}, the edition was measured on {excerpt(stated)}")
     for row in rows:
         item = full.get(row["item_id"])
         if item is None or row_of(item) != row:
             offenders.append(f"{excerpt(row['item_id'])}: not as in the full set")
-            continue
-        study = judges.get(item.judge)
-        if study is None or not study.passed:
-            offenders.append(f"{item.item_id}: judge {excerpt(item.judge)} has no passing study")
-        needs = any(notice.caution is Caution.ANSWER_NOT_IN_WINDOW for notice in item.notices)
-        if (item.quote or needs) and len(item.quote) < LEAST_QUOTE:
-            offenders.append(f"{item.item_id}: no quotation that supports it")
-    return outcome_of(
-        "grounding_recorded", offenders, {"rows": len(rows), "judges": len(judges)}, "items without ground"
-    )
+    for item in items:
+        offenders += [f"{excerpt(item.item_id)}: {why}" for why in _without_ground(item, judges)]
+        if windows is not None:
+            offenders += [f"{excerpt(item.item_id)}: {why}" for why in _not_in_window(item, windows)]
+    figures = {"rows": len(rows), "grounded": len(items), "judges": len(judges)}
+    looked = "every window was looked up" if windows is not None else "no window was at hand to look a quotation up in"
+    found = outcome_of("grounding_recorded", offenders, {**figures, "windows": looked}, "items without ground")
+    return replace(found, detail=f"{found.detail}; {looked}")
+
+
+def _without_ground(item: FormosaItem, judges: Mapping[str, JudgeResult]) -> Iterable[str]:
+    """What the records of an item say against its ground."""
+    study = judges.get(item.judge)
+    if study is None or not study.passed:
+        yield f"judge {excerpt(item.judge)} has no passing study"
+    needs = any(notice.caution is Caution.ANSWER_NOT_IN_WINDOW for notice in item.notices)
+    if (item.quote or needs) and len(fold(item.quote)) < LEAST_QUOTE:
+        yield "no quotation that supports it"
+
+
+def _not_in_window(item: FormosaItem, windows: Windows) -> Iterable[str]:
+    """What the window of an item says against it."""
+    window = windows.get(item.window_id)
+    if window is None:
+        yield f"no window {excerpt(item.window_id)}"
+        return
+    if item.quote and not quoted(item.quote, window.text):
+        yield "its quotation is not in its window"
+    if not item.quote and not stands_in(item.options.get(item.answer, ""), window.text):
+        yield "neither its answer nor a quotation is in its window"
+    names = ("category", "article", "title", "start", "end", "url", "attribution", "commit")
+    for name in names:
+        if getattr(item, name) != getattr(window, name):
+            yield f"{name} is not its window's"
 
 
 def _stats(folder: Path) -> dict[str, Any]:
@@ -180,14 +237,14 @@ def _judges(folder: Path) -> list[JudgeResult]:
 
 def band_matches(folder: Path) -> CheckOutcome:
     """The sidecar is the edition's, cutting it again gives the edition's items, and these are the published ones."""
-    edition = Edition.from_json(parse_json(read_bytes(folder / EDITION_NAME).decode(errors="replace"), EDITION_NAME))
+    edition = read_manifest_of(folder / EDITION_NAME)
     rows, full = _rows(folder), {item.item_id for item in read_full(folder)}
     sidecar = read_sidecar(read_jsonl(folder / SIDECAR_NAME), SIDECAR_NAME)
     offenders = []
     if sha256(read_bytes(folder / SIDECAR_NAME)) != edition.sidecar_sha256:
         offenders.append(f"{SIDECAR_NAME}: not the edition's")
     again = recut(sidecar, edition.models, edition.band)
-    for kind in ("kept", "easier", "harder", "unmeasured"):
+    for kind in CUT_KINDS:
         if set(getattr(again, kind)) != set(getattr(edition.cut, kind)):
             offenders.append(f"{kind}: the sidecar gives {len(getattr(again, kind))}, the edition another set")
     published = {row["item_id"] for row in rows}
@@ -197,24 +254,29 @@ def band_matches(folder: Path) -> CheckOutcome:
 
 
 def licence_present(folder: Path) -> CheckOutcome:
-    """LICENSE.md is whole, the card names CC BY-SA 4.0, each row names its article, its address and the licence."""
-    rows, offenders = _rows(folder), []
+    """LICENSE.md is whole, the card names CC BY-SA 4.0, each row and item its article, its address and the licence."""
+    rows, offenders = _rows(folder), list[str]()
+    full = [row_of(item) for item in read_full(folder)]
     if read_bytes(folder / LICENCE_NAME) != LICENCE_TEXT.encode():
         offenders.append(f"{LICENCE_NAME}: not the licence's text")
     head = read_bytes(folder / CARD_NAME).decode(errors="replace").split("\n---\n")[0]
     if f"\nlicense: {LICENCE_ID}\n" not in head:
         offenders.append(f"{CARD_NAME}: no license: {LICENCE_ID} in the front matter")
-    for row in rows:
+    for row in (*rows, *full):
         if not row["url"].startswith("https://") or "CC BY-SA 4.0" not in row["attribution"] or not row["article"]:
             offenders.append(f"{excerpt(row['item_id'])}: no article, address or licence")
-    return outcome_of("licence_present", offenders, {"rows": len(rows)}, "rows or files without licence")
+    figures = {"rows": len(rows), "grounded": len(full)}
+    return outcome_of("licence_present", offenders, figures, "rows, items or files without licence")
 
 
 def accounting_closes(folder: Path) -> CheckOutcome:
     """Every sum closes, over all and by category, the categories are the whole, and the files hold what is counted."""
     stats = _stats(folder)
-    whole = Account.from_json(stats.get("account", {}))
-    parts = {name: Account.from_json(each) for name, each in dict(stats.get("by_category", {})).items()}
+    whole = _account(stats.get("account"), "account")
+    given = stats.get("by_category")
+    if not isinstance(given, dict):
+        raise DatasetError(f"{STATS_NAME}: by_category is no object of accounts")
+    parts = {name: _account(each, f"by_category.{excerpt(name)}") for name, each in given.items()}
     offenders = list(whole.open_sums())
     offenders += [f"{excerpt(name)}: {each}" for name, part in parts.items() for each in part.open_sums()]
     if _counted(total(parts.values())) != _counted(whole):
@@ -227,6 +289,12 @@ def accounting_closes(folder: Path) -> CheckOutcome:
     )
 
 
+def _account(given: object, where: str) -> Account:
+    if not isinstance(given, dict):
+        raise DatasetError(f"{STATS_NAME}: {where} is no account")
+    return Account.from_json(given)
+
+
 def _counted(account: Account) -> dict[str, Any]:
     """An account without the kinds that count nothing."""
     return {
@@ -235,30 +303,145 @@ def _counted(account: Account) -> dict[str, Any]:
     }
 
 
+def card_matches(folder: Path) -> CheckOutcome:
+    """Manifest, card, figures, withdrawals and changelog say what the files say: each is computed again from them."""
+    manifest, stats = read_manifest(folder), _stats(folder)
+    rows, full = _rows(folder), read_full(folder)
+    withdrawals = read_withdrawals(folder / WITHDRAWN_NAME)
+    version, edition = str(manifest["version"]), read_manifest_of(folder / EDITION_NAME)
+    counts = {"items": len(rows), "withdrawn": len(withdrawals), "scored": len(rows) - len(withdrawals)}
+    withdrawn = read_bytes(folder / WITHDRAWN_NAME)
+    by_role = served_by_role(edition, judges := _judges(folder), served := _served(stats))
+    told: list[tuple[str, object, object]] = [
+        (f"{MANIFEST_NAME}: version", version, version_of(rows, withdrawn)),
+        (f"{MANIFEST_NAME}: counts", manifest.get("counts"), {**counts, "grounded": len(full)}),
+        (f"{MANIFEST_NAME}: edition", manifest.get("edition"), edition.edition_id),
+        (f"{MANIFEST_NAME}: grounded_version", manifest.get("grounded_version"), edition.dataset_version),
+        (f"{MANIFEST_NAME}: served", manifest.get("served"), by_role),
+        (f"{STATS_NAME}: version", stats.get("version"), version),
+        (f"{STATS_NAME}: edition", stats.get("edition"), edition.edition_id),
+        (f"{STATS_NAME}: shortcuts", stats.get("shortcuts"), shortcut_figures(rows, map(row_of, full))),
+        (f"{WITHDRAWN_NAME}: order", withdrawn, withdrawn_bytes(withdrawals)),
+    ]
+    offenders = [
+        f"{what} is {excerpt(said)}, the files give {excerpt(found)}" for what, said, found in told if said != found
+    ]
+    offenders += _other_bytes(folder, manifest["files"])
+    offenders += _foreign_withdrawals(rows, [each.item_id for each in withdrawals])
+    offenders += _changelog_faults(read_bytes(folder / CHANGELOG_NAME).decode(errors="replace"), version, len(rows))
+    account = _account(stats.get("account"), "account")
+    again = _card_again(folder, version, rows, len(full), len(withdrawals), judges, account, served)
+    offenders += _first_difference(read_bytes(folder / CARD_NAME).decode(errors="replace"), again)
+    return outcome_of("card_matches", offenders, {**counts, "grounded": len(full)}, "statements that differ")
+
+
+def _card_again(
+    folder: Path,
+    version: str,
+    rows: list[dict[str, str]],
+    grounded: int,
+    withdrawn: int,
+    judges: list[JudgeResult],
+    account: Account,
+    served: Mapping[str, Mapping[str, Served]],
+) -> str:
+    edition, sidecar = read_edition(folder)
+    transfer, external = measured_tables(edition, sidecar)
+    return card(SLUG, version, rows, grounded, withdrawn, edition, transfer, external, judges, account, served)
+
+
+def _served(stats: Mapping[str, Any]) -> dict[str, dict[str, dict[str, int]]]:
+    given = stats.get("served")
+    if not isinstance(given, dict) or not all(isinstance(of, dict) for of in given.values()):
+        raise DatasetError(f"{STATS_NAME}: served is no object of models by role")
+    try:
+        return {role: {model: read_served(names) for model, names in of.items()} for role, of in given.items()}
+    except ValueError as error:
+        raise DatasetError(f"{STATS_NAME}: served: {error}") from None
+
+
+def _other_bytes(folder: Path, files: Mapping[str, Any]) -> list[str]:
+    found = [f"{name}: not listed" for name in CONTENT_NAMES if name not in files]
+    for name in CONTENT_NAMES:
+        if name in files:
+            data = read_bytes(folder / name)
+            if (files[name].get("sha256"), files[name].get("bytes")) != (sha256(data), len(data)):
+                found.append(f"{name}: its bytes are not those of {MANIFEST_NAME}")
+    return found
+
+
+def _foreign_withdrawals(rows: Iterable[Mapping[str, str]], withdrawn: Iterable[str]) -> list[str]:
+    published = {row["item_id"] for row in rows}
+    return [f"{WITHDRAWN_NAME}: {excerpt(each)} is not published" for each in withdrawn if each not in published]
+
+
+def _changelog_faults(log: str, version: str, rows: int) -> list[str]:
+    """The newest section is that of this version and of so many items, and no version has two sections."""
+    if not log.startswith(CHANGELOG_HEADER):
+        return [f"{CHANGELOG_NAME}: another header"]
+    versions = re.findall(r"^## (\S+)$", log, re.MULTILINE)
+    newest = log[len(CHANGELOG_HEADER) :].lstrip("\n").split("\n## ")[0]
+    found = []
+    if not newest.startswith(f"## {version}\n\n{rows} 題 items."):
+        found.append(f"{CHANGELOG_NAME}: the newest section is not that of {version} with {rows} items")
+    if twice := [each for each, n in Counter(versions).items() if n > 1]:
+        found.append(f"{CHANGELOG_NAME}: {excerpt(twice[0])} has two sections")
+    return found
+
+
+def _first_difference(said: str, again: str) -> list[str]:
+    """The first line of the card that is not what its figures give; [] when all are."""
+    for number, (one, other) in enumerate(zip_longest(said.split("\n"), again.split("\n")), 1):
+        if one != other:
+            return [f"{CARD_NAME} line {number}: {excerpt(one)}, the files give {excerpt(other)}"]
+    return []
+
+
 _PLAIN: dict[str, Callable[[Path], CheckOutcome]] = {
     "row_contract": row_contract,
     "answer_position": answer_position,
     "csv_mirrors_jsonl": csv_mirrors_jsonl,
     "residual_duplicates": residual_duplicates,
-    "grounding_recorded": grounding_recorded,
     "band_matches": band_matches,
     "licence_present": licence_present,
     "accounting_closes": accounting_closes,
+    "card_matches": card_matches,
 }
 
 
-def run_check(name: str, folder: Path, screen: Orthography | None) -> CheckOutcome:
-    """One check by its name (CHECKS); without a screen `orthography` does not pass. KeyError for another name."""
+def run_check(name: str, folder: Path, screen: Orthography | None, windows: Windows | None = None) -> CheckOutcome:
+    """One check by its name (CHECKS); without a screen `orthography` does not pass. KeyError for another name.
+
+    Never another exception: a folder that is damaged in whatever way is a failed check that says what was wrong.
+    """
+    look = partial(_look, name, screen, windows) if name in _GIVEN else _PLAIN[name]
     try:
-        if name == "orthography":
-            if screen is None:
-                raise DatasetError("no lexicon was given to screen with")
-            return orthography(folder, screen)
-        return _PLAIN[name](folder)
+        return look(folder)
     except (DatasetError, CurationError, JudgeStudyError) as error:
-        return CheckOutcome(name, False, "error", {}, str(error))
+        why = str(error)
+    except OSError as error:
+        # Only the name: a path tells of the machine.
+        why = f"{Path(str(error.filename or folder.name)).name}: {error.strerror or type(error).__name__}"
+    except Exception as error:
+        # Files come from outside, and what is wrong with them is no closed list.
+        why = f"not readable as {name} reads it: {type(error).__name__}: {excerpt(str(error), 200)}"
+    return CheckOutcome(name, False, "error", {}, why)
 
 
-def judge(name: str, folder: Path, screen: Orthography | None, code_version: str) -> tuple[CheckOutcome, Verdict]:
+_GIVEN = ("orthography", "grounding_recorded")
+"""Checks that look with what is given beside the folder."""
+
+
+def _look(name: str, screen: Orthography | None, windows: Windows | None, folder: Path) -> CheckOutcome:
+    if name == "grounding_recorded":
+        return grounding_recorded(folder, windows)
+    if screen is None:
+        raise DatasetError("no lexicon was given to screen with")
+    return orthography(folder, screen)
+
+
+def judge(
+    name: str, folder: Path, screen: Orthography | None, code_version: str, windows: Windows | None = None
+) -> tuple[CheckOutcome, Verdict]:
     """Run one check and record its verdict on the bytes that it read; raises as `dataset.publication.judge`."""
-    return judge_by(lambda: run_check(name, folder, screen), name, folder, code_version, FOLDER_NAMES)
+    return judge_by(lambda: run_check(name, folder, screen, windows), name, folder, code_version, FOLDER_NAMES)

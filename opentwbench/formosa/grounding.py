@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
@@ -20,6 +20,7 @@ from opentwbench.formosa.asking import Ask, Prompt
 from opentwbench.formosa.folding import fold
 from opentwbench.formosa.json_replies import read_object
 from opentwbench.formosa.model import Draft, Exclusion, Finding, Screened, Window
+from opentwbench.formosa.served import Served, served_names, several
 
 LEAST_QUOTE = 6
 """Fewest folded characters of a quotation that can support anything: a word stands in a window by chance."""
@@ -130,6 +131,10 @@ def verdict_on(screened: Screened, judged: Judgement | Finding, window: Window) 
     return None
 
 
+class JudgeChanged(ValueError):
+    """The judgements of one run are those of several models."""
+
+
 @dataclass(frozen=True, slots=True)
 class Grounding:
     """The drafts that came to the judge, each with its judgement or why there is none."""
@@ -140,6 +145,8 @@ class Grounding:
     dropped: tuple[tuple[Screened, Finding], ...]
     unjudged: tuple[Screened, ...] = ()
     """No reply yet: the same command asks again."""
+    served: Served = field(default_factory=dict)
+    """Names that the judgements carry."""
 
     def counts(self) -> dict[str, int]:
         """Drafts by what became of them; every kind named."""
@@ -160,9 +167,14 @@ def ground(
     """Every draft that passed its screens against the judge's stored replies, by window id.
 
     Drafts with a finding of their own are passed over: they are in a bucket already. The last stored reply to a draft
-    counts; an error is no reply. Raises KeyError for a draft of a window that is not given.
+    counts; an error is no reply. Raises KeyError for a draft of a window that is not given, JudgeChanged when the
+    judgements carry several names: then no one judge grounded these items.
     """
     replies = {each.item_id: each for each in responses if not each.error}
+    asked = {judgement_id(each.draft) for each in screened if each.bucket is None}
+    served = served_names(replies.values(), asked)
+    if why := several(served):
+        raise JudgeChanged(f"{excerpt(judge)}: {why}; a judge is one model from its study to its last judgement")
     grounded: list[tuple[Screened, Judgement]] = []
     dropped: list[tuple[Screened, Finding]] = []
     unjudged: list[Screened] = []
@@ -179,7 +191,7 @@ def ground(
             dropped.append((each, finding))
         elif isinstance(judged, Judgement):
             grounded.append((each, judged))
-    return Grounding(judge, prompt, tuple(grounded), tuple(dropped), tuple(unjudged))
+    return Grounding(judge, prompt, tuple(grounded), tuple(dropped), tuple(unjudged), served)
 
 
 def judgement_id(draft: Draft) -> str:

@@ -12,16 +12,17 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
 from opentwbench.dataset.contract import excerpt
 from opentwbench.evaluation.model import Rate, Response
-from opentwbench.evaluation.scoring import rate
 from opentwbench.formosa.folding import fold, stands_in
 from opentwbench.formosa.grounding import Judgement, quoted, read_judgement
 from opentwbench.formosa.model import LETTERS, Draft, Screened, Window
+from opentwbench.formosa.served import Served, read_served, served_names, several
+from opentwbench.statistics.intervals import mean_interval
 
 PER_CLASS = 40
 """Fewest trials of each class. Source: the issue."""
@@ -206,7 +207,26 @@ class ClassFigures:
         return self._rate(self.rejected)
 
     def _rate(self, hits: int) -> Rate:
-        return rate(hits, self.trials, max(1, -(-self.trials // self.items)) if self.items else 1)
+        """The observed share with the interval of as many independent draws as the trials are worth.
+
+        The share is not rounded to whole drafts: 39 of 40 over 22 drafts is 97.5 %, not all of them.
+        """
+        share = hits / self.trials if self.trials else 0.0
+        bounds = mean_interval([share] * self.draws)
+        return Rate(hits, self.trials, bounds.low, bounds.high)
+
+    @property
+    def draws(self) -> int:
+        """Independent draws that the trials are worth, rounded down: (sum of w)^2 / sum of w^2, w trials of a draft.
+
+        `plant` gives no draft two trials more than another, so that the counts say what w is: 40 trials over 22 drafts
+        are 18 drafts twice and 4 once, worth 21. Source: L. Kish, "Survey Sampling" (1965), section 11.7.
+        """
+        if not self.items:
+            return 0
+        least, more = divmod(self.trials, self.items)
+        squares = more * (least + 1) ** 2 + (self.items - more) * least**2
+        return self.trials**2 // squares
 
     def to_json(self) -> dict[str, int]:
         """The counts."""
@@ -223,10 +243,12 @@ class JudgeResult:
     planted: Mapping[Defect, ClassFigures]
     trials_sha256: str
     """Of the trial ids: which study this was."""
+    served: Served = field(default_factory=dict)
+    """Names that its replies carry; {} where none does, and in studies from before they were counted."""
 
     def failures(self) -> list[str]:
         """Why the judge does not pass, each in words; empty when it does."""
-        found = []
+        found = [why] if (why := several(self.served)) else []
         if self.good.approval.low < PASS_APPROVAL:
             found.append(_short("approves", self.good.approval, PASS_APPROVAL, "good items"))
         for defect in Defect:
@@ -250,6 +272,7 @@ class JudgeResult:
             "good": self.good.to_json(),
             "planted": {defect.value: figures.to_json() for defect, figures in self.planted.items()},
             "trials_sha256": self.trials_sha256,
+            "served": dict(self.served),
         }
 
     @classmethod
@@ -262,6 +285,7 @@ class JudgeResult:
                 _figures(record["good"]),
                 {Defect(name): _figures(each) for name, each in record["planted"].items()},
                 _text(record["trials_sha256"]),
+                read_served(record.get("served", {})),
             )
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise JudgeStudyError(f"no result of a judge: {excerpt(str(error), 100)}") from None
@@ -294,13 +318,15 @@ def trials_digest(trials: Iterable[Trial]) -> str:
 
 def result_of(trials: Sequence[Trial], responses: Iterable[Response], judge: str, prompt_id: str) -> JudgeResult:
     """A judge's figures from its stored replies. A trial without a reply counts as silent: it was not judged well."""
-    said = {each.item_id: read_judgement(each) for each in responses if each.protocol_id == prompt_id}
+    own = [each for each in responses if each.protocol_id == prompt_id]
+    said = {each.item_id: read_judgement(each) for each in own}
     return JudgeResult(
         judge,
         prompt_id,
         _count([trial for trial in trials if trial.planted is None], said),
         {defect: _count([trial for trial in trials if trial.planted is defect], said) for defect in Defect},
         trials_digest(trials),
+        served_names(own, {trial.trial_id for trial in trials}),
     )
 
 
@@ -337,3 +363,9 @@ def may_ground(results: Iterable[JudgeResult], judge: str, prompt_id: str) -> Ju
     if failures := same[-1].failures():
         raise JudgeRefused(f"{excerpt(judge)} did not pass its study: {'; '.join(failures)}")
     return same[-1]
+
+
+def same_judge(study: JudgeResult, served: Served) -> None:
+    """Raise JudgeRefused when the judgements carry another name than the replies of the study that was passed."""
+    if why := several({*study.served, *served}):
+        raise JudgeRefused(f"{excerpt(study.judge)}: the study and the judgements are not one model's; {why}")

@@ -35,21 +35,19 @@ from opentwbench.exam.fingerprint import item_id
 from opentwbench.exam.glyphs import normalise
 from opentwbench.formosa.accounting import Account
 from opentwbench.formosa.band import Difficulty
-from opentwbench.formosa.card import LICENCE_TEXT, card
+from opentwbench.formosa.card import LICENCE_TEXT, card, options_and_key, served_by_role
 from opentwbench.formosa.curation import Edition, LeftOut, Transfer
+from opentwbench.formosa.edition_files import EDITION_NAME, SIDECAR_NAME
 from opentwbench.formosa.grounding import Grounding
 from opentwbench.formosa.judge_study import JudgeResult
 from opentwbench.formosa.model import Caution, FormosaItem, Notice, Window
 from opentwbench.formosa.permutation import permuted
+from opentwbench.formosa.served import Served
+from opentwbench.formosa.shortcuts import shortcuts
 
 SLUG = "tw-formosa-bench"
 
-FULL_NAME, SIDECAR_NAME, EDITION_NAME, LICENCE_NAME = (
-    "grounded.jsonl.gz",
-    "difficulty.jsonl",
-    "edition.json",
-    "LICENSE.md",
-)
+FULL_NAME, LICENCE_NAME = "grounded.jsonl.gz", "LICENSE.md"
 
 CONTENT_NAMES = (
     JSONL_NAME,
@@ -220,6 +218,8 @@ class Release:
     withdrawals: tuple[Withdrawal, ...] = ()
     study: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     """Check or screen -> planted, caught, native, false_alarms."""
+    served: Mapping[str, Mapping[str, Served]] = field(default_factory=dict)
+    """'drafted', 'judged' -> model -> the names that its replies carry; the edition has those of the pool."""
 
     def published(self) -> list[FormosaItem]:
         """The band, in the order of ids. Raises DatasetError for a kept id that is no item."""
@@ -232,6 +232,11 @@ class Release:
 def sidecar_bytes(sidecar: Iterable[Difficulty]) -> bytes:
     """The sidecar as JSONL, in the order of ids; its sha256 stands in the edition."""
     return jsonl_bytes(each.to_json() for each in sorted(sidecar, key=lambda each: each.item_id))
+
+
+def version_of(rows: Iterable[Mapping[str, Any]], withdrawn: bytes) -> str:
+    """The version of a published folder: 12 hex digits of the sha256 of its rows and its withdrawals."""
+    return hashlib.sha256(jsonl_bytes(rows) + b"\0" + withdrawn).hexdigest()[:VERSION_DIGITS]
 
 
 def write_release(release: Release, folder: Path) -> str:
@@ -252,7 +257,7 @@ def write_release(release: Release, folder: Path) -> str:
     if foreign := [each.item_id for each in release.withdrawals if each.item_id not in published]:
         raise DatasetError(f"{foreign[0]}: withdrawn and not published")
     withdrawn = withdrawn_bytes(release.withdrawals)
-    version = hashlib.sha256(jsonl_bytes(rows) + b"\0" + withdrawn).hexdigest()[:VERSION_DIGITS]
+    version = version_of(rows, withdrawn)
     files = {
         JSONL_NAME: jsonl_bytes(rows),
         CSV_NAME: csv_records_bytes(rows, COLUMNS),
@@ -276,7 +281,7 @@ def _card(release: Release, rows: Sequence[Mapping[str, str]], version: str) -> 
     edition, transfer = release.edition, release.transfer
     return card(
         SLUG, version, rows, len(release.items), len(release.withdrawals), edition, transfer, release.external,
-        release.judges, release.account,
+        release.judges, release.account, release.served,
     )  # fmt: skip
 
 
@@ -289,6 +294,18 @@ def _stats(release: Release, version: str) -> dict[str, Any]:
         "by_category": {name: each.to_json() for name, each in sorted(release.by_category.items())},
         "judges": [judge.to_json() for judge in release.judges],
         "study": {name: dict(each) for name, each in sorted(release.study.items())},
+        "served": {role: {m: dict(names) for m, names in of.items()} for role, of in release.served.items()},
+        "shortcuts": shortcut_figures([row_of(item) for item in release.published()], map(row_of, release.items)),
+    }
+
+
+def shortcut_figures(
+    rows: Iterable[Mapping[str, str]], full: Iterable[Mapping[str, str]]
+) -> dict[str, dict[str, dict[str, Any]]]:
+    """What always-A and pick-longest score on the band and on the full set."""
+    return {
+        name: {rule: found.to_json() for rule, found in shortcuts(map(options_and_key, of)).items()}
+        for name, of in (("band", rows), ("grounded", full))
     }
 
 
@@ -303,6 +320,7 @@ def _manifest(release: Release, version: str, files: Mapping[str, bytes]) -> dic
         "edition": release.edition.edition_id,
         "code_version": release.code_version,
         "counts": counts,
+        "served": served_by_role(release.edition, release.judges, release.served),
         "aliases": {},
         "files": {name: {"sha256": sha256(data), "bytes": len(data)} for name, data in files.items()},
     }

@@ -20,6 +20,7 @@ from opentwbench.evaluation.submissions import read_folded
 from opentwbench.formosa.band import CurationError
 from opentwbench.formosa.curation import Member, admit, marks_of_run, marks_of_submission
 from opentwbench.formosa.model import FormosaItem
+from opentwbench.formosa.served import served_names
 
 ITEM_SET = "grounded"
 """What run.json names as the set of a pool's run."""
@@ -66,14 +67,18 @@ def member_of_run(folder: Path, items: Iterable[FormosaItem], version: str) -> M
     """
     record, method = read_run(folder), read_protocol(folder).extraction
     asked = {item.item_id: asked_item(item) for item in items}
+    data = (folder / JOURNAL_NAME).read_bytes()
+    judged = list(graded(folder, asked))
     member = Member(
         model=record.model,
-        marks=marks_of_run(graded(folder, asked), method),
+        marks=marks_of_run(judged, method),
         protocol_id=record.protocol_id,
         dataset_version=version if record.item_set == ITEM_SET else record.dataset_version,
         source=record.run_id,
         serving_precision=record.serving_precision,
-        sha256=sha256((folder / JOURNAL_NAME).read_bytes()),
+        sha256=sha256(data),
+        size=len(data),
+        served=served_names(each.response for each in judged if each.response.repeat == 0),
     )
     admit(member, version)
     return member

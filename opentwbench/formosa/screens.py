@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from opentwbench.dataset.contract import MAX_TEXT, excerpt
@@ -20,7 +20,7 @@ from opentwbench.formosa.folding import fold, stands_in
 from opentwbench.formosa.model import LETTERS, Caution, Draft, Exclusion, Finding, Notice, Screened, Window
 from opentwbench.formosa.orthography import Lexicon, mainland, simplified, warnings
 from opentwbench.formosa.permutation import permuted
-from opentwbench.statistics.intervals import Interval, wilson
+from opentwbench.formosa.shortcuts import Shortcut, shortcuts
 
 SIMILAR = 0.7
 """Share of common two-character pieces from which two stems with the same answer ask the same."""
@@ -181,29 +181,11 @@ def _alike(one: frozenset[str], other: frozenset[str]) -> float:
     return len(one & other) / len(one | other)
 
 
-@dataclass(frozen=True, slots=True)
-class Baseline:
-    """What a reader scores who knows nothing: `right` of `drafts`; a tie of lengths counts as a share."""
-
-    right: float
-    drafts: int
-
-    @property
-    def interval(self) -> Interval:
-        """95 % Wilson interval, of the count rounded to a whole."""
-        return wilson(round(self.right), self.drafts)
-
-
-def baselines(drafts: Sequence[Draft], permute: bool = False) -> dict[str, Baseline]:
+def baselines(drafts: Sequence[Draft], permute: bool = False) -> dict[str, Shortcut]:
     """Always-A and pick-longest over drafts that have four options, as drafted or after the permutation."""
-    first = longest = 0.0
-    for draft in drafts:
-        options, key = permuted(draft.window_id, draft.options, draft.key) if permute else (draft.options, draft.key)
-        first += key == "A"
-        sizes = {letter: len(text) for letter, text in options.items()}
-        top = [letter for letter, size in sizes.items() if size == max(sizes.values())]
-        longest += (key in top) / len(top)
-    return {"always_a": Baseline(first, len(drafts)), "pick_longest": Baseline(longest, len(drafts))}
+    return shortcuts(
+        permuted(each.window_id, each.options, each.key) if permute else (each.options, each.key) for each in drafts
+    )
 
 
 def with_more(screened: Iterable[Screened], findings: Mapping[str, Sequence[Finding]]) -> list[Screened]:
@@ -234,7 +216,7 @@ def figures(screened: Sequence[Screened]) -> dict[str, Any]:
         "cautions": dict(sorted(cautions.items())),
         "shortcuts": {
             when: {
-                name: {"right": round(found.right, 2), "drafts": found.drafts, "interval": found.interval.shown()}
+                name: {"right": round(found.right, 2), "drafts": found.items, "interval": found.interval.shown()}
                 for name, found in baselines(passing, permute).items()
             }
             for when, permute in (("before", False), ("after", True))

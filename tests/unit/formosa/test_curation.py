@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import product
 from math import prod
 
@@ -22,11 +23,13 @@ from opentwbench.formosa.curation import (
     marks_of_run,
     marks_of_submission,
     member_record,
+    recut_edition,
     side_by_side,
     sidecar_of,
     transfer,
     without_one,
 )
+from opentwbench.formosa.served import stands_for
 
 # -- members ----------------------------------------------------------------------------------------------------------
 
@@ -102,6 +105,8 @@ def test_unparsed_has_no_pass_and_is_counted_apart_and_an_error_is_not_measured(
         "source": "",
         "serving_precision": "unknown",
         "sha256": "",
+        "bytes": 0,
+        "served": {},
         "right": 1,
         "wrong": 0,
         "unparsed": 1,
@@ -139,7 +144,10 @@ def test_an_edition_is_frozen_and_read_back() -> None:
     [
         ({"pool": POOL[:1]}, "at least two"),
         ({"pool": [*POOL, member("d", "++", protocol_id="pattern-0123456789ab")]}, "one protocol"),
+        # One name and three protocols: an id is the hash of what decides a request.
+        ({"pool": [member(m, "++--", protocol_id=f"box-{m * 12}") for m in "abc"]}, "one protocol: .*aaaa.*bbbb.*cccc"),
         ({"pool": [*POOL, POOL[0]]}, "none twice"),
+        ({"band": Band(0, 0)}, "the band 0-0 keeps no item: 3 easier, 0 harder, 1 unmeasured"),
         ({"band": Band(0, 4)}, "band"),
         ({"name": "../x"}, "name"),
         ({"day": "2026-11-31"}, "date"),
@@ -150,9 +158,73 @@ def test_an_edition_that_cannot_be_is_refused(changes: dict[str, object], words:
         edition(**changes)  # type: ignore[arg-type]
 
 
+def test_an_external_model_of_another_protocol_is_refused() -> None:
+    records = [member_record(each) for each in POOL[:2]]
+    beside = [member_record(member("d", "++--", protocol_id="box-dddddddddddd"))]
+    with pytest.raises(CurationError, match="one pool, one protocol"):
+        freeze("x", "2026-11-30", "v1", BAND, SIDECAR, "ab" * 32, records, beside)
+
+
+def test_a_member_whose_replies_came_from_two_models_is_refused_and_an_alias_is_not() -> None:
+    admit(replace(member("gpt-x", "++"), served={"gpt-x-2026-01-01": 2}), "v1")
+    admit(replace(member("gpt-x", "++"), served={}), "v1")
+    with pytest.raises(CurationError, match=r"gpt-x: replies came from 2 models: .*cheap-model.*gpt-x"):
+        admit(replace(member("gpt-x", "++"), served={"gpt-x": 1, "cheap-model": 1}), "v1")
+
+
+def test_an_edition_says_whose_replies_carry_another_name() -> None:
+    pool = [
+        replace(POOL[0], served={"cheap-model": 4}),
+        replace(POOL[1], served={"b-2026-01-01": 3}),
+        POOL[2],
+    ]
+    made = edition(pool)
+    assert made.served_otherwise == {"a": ("cheap-model",)}
+    assert Edition.from_json(made.to_json()).served_otherwise == made.served_otherwise
+    forged = made.to_json()
+    forged["pool"][0]["served"] = {}
+    with pytest.raises(CurationError, match="changed by hand"):
+        Edition.from_json(forged)
+    forged["pool"][0]["served"] = ["cheap-model"]
+    with pytest.raises(CurationError, match="no edition"):
+        Edition.from_json(forged)
+
+
+@pytest.mark.parametrize(
+    ("asked", "served", "same"),
+    [
+        ("gpt-x", "gpt-x", True),
+        ("gpt-x", "gpt-x-2026-01-01", True),
+        ("gpt-x", "gpt-x-0613", True),
+        ("claude-y", "claude-y@20260101", True),
+        ("gpt-x-latest", "gpt-x-2026-01-01", True),
+        ("maker/Model-1", "model-1", True),
+        ("llama", "llama:latest", True),
+        ("gpt-x", "gpt-x-mini", False),
+        ("gpt-x", "gpt-x-mini-2026-01-01", False),
+        ("m", "cheap-model", False),
+        ("gpt-x-2026-01-01", "gpt-x-2026-02-02", False),
+        ("", "2026", False),
+    ],
+)
+def test_which_served_name_is_the_asked_one(asked: str, served: str, same: bool) -> None:
+    assert stands_for(asked, served) is same
+
+
+def test_a_recut_edition_has_the_measurements_of_the_one_before() -> None:
+    before = edition()
+    after = recut_edition(before, SIDECAR, ["a", "c"], Band(0, 1), "later", "2026-12-31")
+    assert (after.models, after.recut_of, after.sidecar_sha256) == (("a", "c"), before.edition_id, "ab" * 32)
+    assert [each["model"] for each in after.external] == ["b"]
+    assert after.cut.kept == ("item-001", "item-002", "item-003") and after.cut.easier == ("item-000",)
+    assert Edition.from_json(after.to_json()) == after
+    with pytest.raises(CurationError, match="did not measure it; otb formosa curate"):
+        recut_edition(before, SIDECAR, ["a", "z"], Band(0, 1), "later", "2026-12-31")
+
+
 def test_two_editions_side_by_side() -> None:
-    found = side_by_side(edition(), edition(POOL[:2], Band(0, 0), "later"))
-    assert (found.both, found.left, found.joined) == ((), ("item-001", "item-002"), ())
+    found = side_by_side(edition(), edition(POOL[:2], Band(2, 2), "later"))
+    assert (found.both, found.left, found.joined) == ((), ("item-001", "item-002"), ("item-000",))
     assert (found.same_models, found.models_left, found.unmeasured) == (("a", "b"), ("c",), (1, 1))
     wider = side_by_side(edition(), edition(POOL[:2], Band(0, 2), "later"))
     assert (wider.both, wider.joined) == (("item-001", "item-002"), ("item-000",))

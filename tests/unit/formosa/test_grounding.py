@@ -8,6 +8,7 @@ from support.formosa import judgement_json, make_draft, make_screened, make_wind
 from opentwbench.evaluation.model import ErrorClass
 from opentwbench.formosa.grounding import (
     JUDGE_PROMPT,
+    JudgeChanged,
     Judgement,
     Reason,
     ground,
@@ -149,3 +150,21 @@ def test_every_draft_that_passed_is_judged_dropped_or_waiting() -> None:
         "judge_rejected": 1,
         "unjudged": 1,
     }
+
+
+def test_judgements_of_several_models_ground_nothing() -> None:
+    windows = {make_window(n).window_id: make_window(n) for n in range(4)}
+    screened = [make_screened(n) for n in range(4)]
+
+    def by(*names: str | None) -> dict[str, int]:
+        said = judgement_json(quote="")
+        replies = [
+            reply(judgement_id(each.draft), said, "judge", served_model=names[n % len(names)])
+            for n, each in enumerate(screened)
+        ]
+        return dict(ground(screened, replies, windows, "judge", JUDGE_PROMPT.prompt_id).served)
+
+    assert by("judge-2026-01-01") == {"judge-2026-01-01": 4}
+    assert by(None) == {} and by("judge", None) == {"judge": 2}
+    with pytest.raises(JudgeChanged, match=r"judge: replies came from 2 models: .*cheap-model"):
+        by("judge", "cheap-model")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
@@ -22,6 +23,7 @@ from opentwbench.formosa.judge_study import (
     may_ground,
     plant,
     result_of,
+    same_judge,
     trials_digest,
     verdict_records,
 )
@@ -76,6 +78,44 @@ def test_few_items_are_planted_more_than_once_and_count_as_few() -> None:
     assert (figures.trials, figures.items) == (40, 20)
     # Two trials an item: the interval is that of 20 draws, not of 40.
     assert figures.detection.low == pytest.approx(wilson(20, 20).low)
+
+
+def test_an_interval_keeps_the_observed_share() -> None:
+    # 39 of 40 over 22 drafts was rounded to all of them. 18 drafts twice and 4 once are worth 1600 / 76 = 21 draws.
+    all_of_them, one_missed = (ClassFigures(40, 22, 0, hits, 40 - hits).detection for hits in (40, 39))
+    assert all_of_them.low == pytest.approx(wilson(21, 21).low) and all_of_them.high == 1.0
+    assert one_missed.low < all_of_them.low and one_missed.high < 1.0
+    # By hand: Wilson at p = .975, n = 21, z = 1.96.
+    assert (one_missed.low, one_missed.high) == pytest.approx((0.8058, 0.9973), abs=5e-5)
+    assert (one_missed.hits, one_missed.n) == (39, 40)
+    lows = [ClassFigures(40, 22, 0, hits, 40 - hits).detection.low for hits in range(41)]
+    assert lows == sorted(set(lows))  # every further hit counts
+
+
+def test_a_judge_that_changed_underway_does_not_pass_and_may_not_ground() -> None:
+    def served(names: list[str]) -> JudgeResult:
+        said = replies(TRIALS, perfect)
+        return result_of(
+            TRIALS,
+            [replace(each, served_model=names[n % len(names)]) for n, each in enumerate(said)],
+            "judge",
+            PROMPT,
+        )
+
+    one, two = served(["judge-2026-01-01"]), served(["judge", "cheap-model"])
+    assert one.passed and one.served == {"judge-2026-01-01": len(TRIALS)}
+    assert JudgeResult.from_json(two.to_json()) == two
+    assert "replies came from 2 models" in two.failures()[0]
+    with pytest.raises(JudgeRefused, match="cheap-model"):
+        may_ground([two], "judge", PROMPT)
+    # The judge that passed is the judge that grounds.
+    same_judge(one, {"judge-2026-01-01": 5})
+    same_judge(one, {})
+    with pytest.raises(JudgeRefused, match="not one model's"):
+        same_judge(one, {"cheap-model": 5})
+    for bad in ([], {"m": 0}, {"m": True}, {"": 1}):
+        with pytest.raises(JudgeStudyError):
+            JudgeResult.from_json(one.to_json() | {"served": bad})
 
 
 def test_too_few_items_are_refused() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import shutil
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
@@ -24,7 +25,7 @@ from opentwbench.formosa.dataset_checks import CHECKS, judge, run_check
 from opentwbench.formosa.drafting import Drafted
 from opentwbench.formosa.grounding import JUDGE_PROMPT, ground, judgement_id
 from opentwbench.formosa.judge_study import ClassFigures, Defect, JudgeResult
-from opentwbench.formosa.model import LETTERS
+from opentwbench.formosa.model import LETTERS, FormosaItem
 from opentwbench.formosa.output import (
     FOLDER_NAMES,
     Release,
@@ -35,6 +36,8 @@ from opentwbench.formosa.output import (
     write_release,
 )
 from opentwbench.formosa.permutation import permuted
+from opentwbench.formosa.shortcuts import shortcuts
+from opentwbench.statistics.intervals import mean_interval, wilson
 
 N = 120
 SCREENED = [make_screened(n) for n in range(N)]
@@ -54,7 +57,8 @@ JUDGE = JudgeResult(
 def member(model: str, every: int) -> Member:
     """Wrong on each `every`-th item."""
     marks = {i.item_id: Mark.WRONG if n % every == 0 else Mark.RIGHT for n, i in enumerate(ITEMS)}
-    return Member(model, marks, "box-0123456789ab", full_version(ITEMS), f"run-{model}")
+    served = {f"{model}-2026-01-01": len(marks)}
+    return Member(model, marks, "box-0123456789ab", full_version(ITEMS), f"run-{model}", served=served)
 
 
 def by_category(kept: set[str], category: str | None):  # type: ignore[no-untyped-def]
@@ -235,6 +239,45 @@ def text(name: str, old: str, new: str) -> Callable[[Path], None]:
     return plant
 
 
+def append(name: str, more: str) -> Callable[[Path], None]:
+    def plant(folder: Path) -> None:
+        (folder / name).write_text((folder / name).read_text("utf-8") + more, "utf-8")
+
+    return plant
+
+
+def withdrawn(pick: Callable[[list[str]], list[str]]) -> Callable[[Path], None]:
+    def plant(folder: Path) -> None:
+        ids = pick([each["item_id"] for each in read_jsonl(folder / "benchmark.jsonl")])
+        records = [Withdrawal(each, "key_in_doubt", "2026-11-30", "made up").to_json() for each in ids]
+        (folder / "withdrawn.jsonl").write_bytes(jsonl_bytes(records))
+
+    return plant
+
+
+def aside(records: list[dict[str, object]]) -> dict[str, object]:
+    """A record of the full set that is not in the band: always the same, whatever was changed in it."""
+    kept = {item.item_id for item in release().published()}
+    return next(each for each in records if each["item_id"] not in kept)
+
+
+def inside(records: list[dict[str, object]]) -> dict[str, object]:
+    kept = {item.item_id for item in release().published()}
+    return next(each for each in records if each["item_id"] in kept)
+
+
+def next_letter(record: dict[str, object]) -> str:
+    return "BCDA"["ABCD".index(str(record["answer"]))]
+
+
+def move_key(record: dict[str, object]) -> None:
+    record.update(answer=next_letter(record))
+
+
+def judges(record: dict[str, object]) -> dict[str, object]:
+    return record["judges"][0]  # type: ignore[index,no-any-return]
+
+
 def all_at_a(records: list[dict[str, str]]) -> None:
     for record in records:
         record["answer"] = "A"
@@ -276,6 +319,51 @@ DEFECTS: list[tuple[str, str, Callable[[Path], None]]] = [
     ("accounting_closes", "one window more", stats(lambda s: s["account"].update(windows=N + 1))),  # type: ignore[attr-defined,index]
     ("accounting_closes", "category gone", stats(lambda s: s["by_category"].pop("Food") and None)),  # type: ignore[attr-defined,index]
     ("accounting_closes", "row lost", rows(lambda r: r.pop() and None)),
+    # What is said of items is looked at in the full set, of which the band is a part.
+    ("row_contract", "no letter, outside the band", full(lambda r: aside(r).update(answer="E"))),
+    ("row_contract", "id of another text, outside the band", full(lambda r: aside(r).update(question="另一題？"))),
+    ("orthography", "outside the band", full(lambda r: aside(r).update(C="他们"))),
+    ("licence_present", "no attribution, outside the band", full(lambda r: aside(r).update(attribution="某網站"))),
+    ("licence_present", "no address, outside the band", full(lambda r: aside(r).update(url="http://example.org"))),
+    (
+        "grounding_recorded",
+        "key moved, outside the band",
+        full(lambda r: move_key(aside(r))),
+    ),
+    ("grounding_recorded", "judge unknown, outside the band", full(lambda r: aside(r).update(judge="someone"))),
+    (
+        "grounding_recorded",
+        "article's title, outside the band",
+        full(lambda r: aside(r).update(title="別的文章")),
+    ),
+    ("grounding_recorded", "a quotation emptied in the band", full(lambda r: inside(r).update(quote=""))),
+    (
+        "grounding_recorded",
+        "a quotation invented",
+        full(lambda r: inside(r).update(quote="沒有的一句話")),
+    ),
+    ("grounding_recorded", "the judge changed underway", stats(lambda s: judges(s).update(served={"a": 90, "b": 90}))),
+    # What the folder says of itself.
+    ("card_matches", "leave-one-out figure", text("README.md", "| a | 50&#46;0% |", "| a | 60&#46;0% |")),
+    ("card_matches", "count of items", text("README.md", f"{N:,} 題", f"{N + 1:,} 題")),
+    ("card_matches", "judge's interval", text("README.md", "60 / 60 (", "61 / 61 (")),
+    ("card_matches", "served name", text("README.md", "a-2026-01-01", "a-2026-02-02")),
+    ("card_matches", "shortcut", text("README.md", "選最長 pick the longest | ", "選最長 pick the longest | 1")),
+    ("card_matches", "stats: account", stats(lambda s: s["account"].update(unanswered=1))),  # type: ignore[attr-defined,index]
+    ("card_matches", "stats: shortcuts", stats(lambda s: s["shortcuts"].pop("band") and None)),  # type: ignore[attr-defined,index]
+    ("card_matches", "stats: served", stats(lambda s: s.update(served={"drafted": {"d": {"d": 1}}}))),
+    ("card_matches", "stats: edition", stats(lambda s: s.update(edition="other-0123456789ab"))),
+    ("card_matches", "manifest: counts", stats(lambda m: m["counts"].update(items=1), "manifest.json")),  # type: ignore[attr-defined,index]
+    ("card_matches", "manifest: grounded version", stats(lambda m: m.update(grounded_version="0"), "manifest.json")),
+    ("card_matches", "manifest: served", stats(lambda m: m.update(served={}), "manifest.json")),
+    ("card_matches", "withdrawn: one more", withdrawn(lambda ids: ids[:1])),
+    ("card_matches", "withdrawn: not published", withdrawn(lambda _: ["formosa-" + "0" * 12])),
+    ("card_matches", "withdrawn: twice", withdrawn(lambda ids: [ids[0], ids[0]])),
+    ("card_matches", "changelog: count", text("CHANGELOG.md", " 題 items", "0 題 items")),
+    ("card_matches", "changelog: version", text("CHANGELOG.md", "\n## ", "\n## 0")),
+    ("card_matches", "changelog: a section more", append("CHANGELOG.md", "\n## 0123456789ab\n\n9 題 items.\n")),
+    ("card_matches", "sidecar", text("difficulty.jsonl", "false", "true")),
+    ("card_matches", "licence text", text("LICENSE.md", "授權", "授予")),
 ]
 
 
@@ -284,6 +372,158 @@ def test_a_planted_defect_fires_its_check(check: str, what: str, plant: Callable
     plant(folder)
     outcome = run_check(check, folder, screen)
     assert outcome.blocks and outcome.detail
+
+
+def regrounded(change: Callable[[FormosaItem], FormosaItem], folder: Path) -> Path:
+    """A folder over changed items whose hashes all agree: only the windows can tell."""
+    items = tuple(change(item) for item in ITEMS)
+    edition = replace(release().edition, dataset_version=full_version(items))
+    write_release(release(items=items, edition=edition), folder)
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"quote": "從來沒有人說過的一句話"}, "its quotation is not in its window"),
+        ({"attribution": "別人, CC BY-SA 4.0"}, "attribution is not its window's"),
+        ({"window_id": "Food/無/000000000000"}, "no window"),
+        ({"commit": "1" * 40}, "commit is not its window's"),
+    ],
+)
+def test_the_windows_tell_what_consistent_hashes_do_not(changes: dict[str, str], words: str, tmp_path: Path) -> None:
+    folder = regrounded(lambda item: replace(item, **changes), tmp_path / "x")  # type: ignore[arg-type]
+    alone = run_check("grounding_recorded", folder, screen)
+    assert alone.passed and "no window was at hand" in alone.detail
+    found = run_check("grounding_recorded", folder, screen, WINDOWS)
+    assert found.blocks and words in found.detail and found.figures["offenders"] == N
+    # One invented item among many is found as well, wherever it is.
+    last = ITEMS[-1].item_id
+    one = regrounded(lambda i: replace(i, **changes) if i.item_id == last else i, tmp_path / "y")  # type: ignore[arg-type]
+    assert run_check("grounding_recorded", one, screen, WINDOWS).figures["offenders"] == 1
+
+
+def test_an_item_without_a_quotation_needs_its_answer_in_the_window(tmp_path: Path) -> None:
+    folder = regrounded(lambda item: replace(item, quote=""), tmp_path / "x")
+    assert run_check("grounding_recorded", folder, screen, WINDOWS).passed  # the answers stand there
+    wrong = regrounded(
+        lambda item: replace(item, quote="", answer=next_letter({"answer": item.answer})), tmp_path / "y"
+    )
+    found = run_check("grounding_recorded", wrong, screen, WINDOWS)
+    assert found.figures["offenders"] == N and "neither its answer nor a quotation" in found.detail
+
+
+def test_with_windows_a_sound_folder_passes_and_says_so(folder: Path) -> None:
+    found = run_check("grounding_recorded", folder, screen, WINDOWS)
+    assert found.passed and "every window was looked up" in found.detail and found.figures["grounded"] == N
+
+
+def becomes(name: str, data: bytes) -> Callable[[Path], object]:
+    return lambda folder: (folder / name).write_bytes(data)
+
+
+def without(name: str) -> Callable[[Path], object]:
+    return lambda folder: (folder / name).unlink()
+
+
+def field(name: str, key: str, value: object) -> Callable[[Path], object]:
+    return stats(lambda record: record.update({key: value}), name)
+
+
+def a_folder_in_its_place(folder: Path) -> None:
+    (folder / "benchmark.csv").unlink()
+    (folder / "benchmark.csv").mkdir()
+
+
+OF_RECORDS = ("grounding_recorded", "band_matches", "accounting_closes", "card_matches")
+"""Checks that read the records beside the rows."""
+
+FIELDS = {
+    "build_stats.json": ("account", "by_category", "judges", "served", "shortcuts"),
+    "manifest.json": ("files", "counts", "version"),
+    "edition.json": ("pool", "items", "roles", "band", "external"),
+}
+
+DAMAGES: list[tuple[str, Callable[[Path], object], tuple[str, ...]]] = [
+    *((f"no {name}", without(name), tuple(CHECKS)) for name in FOLDER_NAMES),
+    *((f"{name} is no text", becomes(name, b"\xff\x00"), tuple(CHECKS)) for name in FOLDER_NAMES),
+    *((f"{name} is {data!r}", becomes(name, data), OF_RECORDS) for name in FIELDS for data in (b"", b"[1]\n", b"{}\n")),
+    ("a folder in the CSV's place", a_folder_in_its_place, ("csv_mirrors_jsonl",)),
+    *(
+        (f"{name}.{key} is {value!r}", field(name, key, value), OF_RECORDS)
+        for name, keys in FIELDS.items()
+        for key in keys
+        for value in (None, [1], {"x": [1]})
+    ),
+]
+
+
+def test_a_damaged_folder_is_a_failed_check_and_never_an_exception(tmp_path: Path) -> None:
+    sound = tmp_path / "sound"
+    write_release(release(), sound)
+    fired = Counter[str]()
+    for what, damage, checks in DAMAGES:
+        folder = Path(shutil.copytree(sound, tmp_path / "damaged"))
+        damage(folder)
+        failed = [each for each in (run_check(name, folder, screen, WINDOWS) for name in checks) if not each.passed]
+        assert failed, what
+        assert all(each.detail and str(tmp_path) not in each.detail for each in failed), what
+        fired.update(each.name for each in failed)
+        shutil.rmtree(folder)
+    assert set(fired) == set(CHECKS)
+
+
+def test_the_card_says_what_shortcuts_score_and_warns_when_they_pay(tmp_path: Path) -> None:
+    # The made drafts' keys are three characters and their distractors five: nobody gains by the longest.
+    write_release(release(), tmp_path / "short")
+    calm = (tmp_path / "short" / "README.md").read_text("utf-8")
+    assert "選最長 pick the longest" in calm and "一律選 A always A" in calm and "Caution: picking" not in calm
+    items = tuple(
+        replace(i, options={k: t + "慶典活動期間" * (k == i.answer) for k, t in i.options.items()}) for i in ITEMS
+    )
+    edition = replace(release().edition, dataset_version=full_version(items))
+    write_release(release(items=items, edition=edition), tmp_path / "long")
+    card = (tmp_path / "long" / "README.md").read_text("utf-8")
+    assert "Caution: picking the longest option scores above chance" in card and "選最長選項的得分高於隨機" in card
+    found = json.loads((tmp_path / "long" / "build_stats.json").read_bytes())["shortcuts"]
+    kept = len(edition.cut.kept)
+    assert found["band"]["pick_longest"] == {
+        "right": kept, "items": kept, "low": round(wilson(kept, kept).low, 6), "high": 1.0,
+    }  # fmt: skip
+    assert found["grounded"]["pick_longest"]["items"] == N and set(found["band"]) == {"always_a", "pick_longest"}
+
+
+def test_a_tie_of_lengths_is_a_share_and_the_interval_is_of_the_observed_share() -> None:
+    pairs = [(dict(zip("ABCD", texts, strict=True)), key) for texts, key in (
+        (("aa", "bb", "c", "d"), "A"), (("a", "b", "c", "d"), "B"), (("aaa", "b", "c", "d"), "D"),
+    )]  # fmt: skip
+    found = shortcuts(pairs)
+    assert (found["always_a"].right, found["pick_longest"].right) == (1.0, 0.75)
+    assert found["pick_longest"].interval == mean_interval([0.5, 0.25, 0.0])
+    assert not found["pick_longest"].pays and not shortcuts([])["always_a"].pays
+
+
+def test_the_card_says_who_answered_in_whose_name(tmp_path: Path) -> None:
+    calm = tmp_path / "calm"
+    write_release(release(), calm)
+    assert "a-2026-01-01 (120)" in (calm / "README.md").read_text("utf-8")
+    assert "another model's name" not in (calm / "README.md").read_text("utf-8")
+    lying = [replace(MEMBERS[0], served={"cheap-model": N}), *MEMBERS[1:]]
+    edition = replace(release().edition, pool=tuple(member_record(each) for each in lying))
+    served = {"drafted": {"drafter": {"other-drafter": 3}}, "judged": {"judge": {"judge": 2}}}
+    judge = replace(JUDGE, served={"judge": 180})
+    write_release(release(edition=edition, served=served, judges=(judge,)), tmp_path / "x")
+    card = (tmp_path / "x" / "README.md").read_text("utf-8")
+    assert "another model's name" in card
+    for words in ("pool: a was asked, cheap-model answered", "drafted: drafter was asked, other-drafter answered"):
+        assert words in card.replace("&#58;", ":"), words
+    assert read_manifest(tmp_path / "x")["served"] == {
+        "drafted": served["drafted"],
+        "judged": served["judged"],
+        "pool": {"a": {"cheap-model": N}, "b": {"b-2026-01-01": N}, "c": {"c-2026-01-01": N}},
+        "studied": {"judge": {"judge": 180}},
+    }
+    assert run_check("card_matches", tmp_path / "x", screen).passed
 
 
 def test_every_check_has_a_planted_defect_and_none_passes_without_its_file(folder: Path) -> None:

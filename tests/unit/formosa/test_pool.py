@@ -12,7 +12,7 @@ from support.formosa import make_formosa_item
 from typer.testing import CliRunner
 
 from opentwbench.dataset.files import jsonl_bytes
-from opentwbench.evaluation.journal import Journal, write_run
+from opentwbench.evaluation.journal import JOURNAL_NAME, Journal, write_run
 from opentwbench.evaluation.prompts import option_order
 from opentwbench.evaluation.protocols import BOX, REGISTRY
 from opentwbench.evaluation.scoring import grade
@@ -20,6 +20,7 @@ from opentwbench.evaluation.submission_reading import Provenance, read_rows
 from opentwbench.evaluation.submissions import fold, judge, row_of
 from opentwbench.formosa.band import Band, CurationError
 from opentwbench.formosa.curation import Mark, freeze, member_record, sidecar_of
+from opentwbench.formosa.edition_files import hold_to_journals
 from opentwbench.formosa.model import FormosaItem
 from opentwbench.formosa.output import full_version, items_bytes, sidecar_bytes
 from opentwbench.formosa.pool import asked_item, member_of_run, member_of_submission, pool_run, roles
@@ -103,6 +104,55 @@ def test_curate_takes_runs_and_submissions(tmp_path: Path) -> None:
 def test_who_had_a_hand_in_the_items_is_said() -> None:
     assert roles(ITEMS) == {"drafter": ("drafted",), "judge": ("judged",)}
     assert roles([replace(ITEMS[0], judge="drafter")]) == {"drafter": ("drafted", "judged")}
+
+
+def answered_as(folder: Path, names: list[str]) -> Path:
+    """The run with its replies carrying these names in turn."""
+    lines = (folder / JOURNAL_NAME).read_bytes().splitlines()
+    changed = [json.loads(line) | {"served_model": names[n % len(names)]} for n, line in enumerate(lines)]
+    (folder / JOURNAL_NAME).write_bytes(jsonl_bytes(changed))
+    return folder
+
+
+def test_an_endpoint_that_serves_another_model_is_said_and_one_that_changes_is_refused(tmp_path: Path) -> None:
+    lying = member_of_run(answered_as(run_of(tmp_path / "lying", ITEMS), ["cheap-model"]), ITEMS, VERSION)
+    assert lying.served == {"cheap-model": len(ITEMS)}
+    dated = member_of_run(answered_as(run_of(tmp_path / "dated", ITEMS, "n"), ["n-2026-01-01"]), ITEMS, VERSION)
+    sidecar = sidecar_of([item.item_id for item in ITEMS], [lying, dated])
+    records = [member_record(each) for each in (lying, dated)]
+    made = freeze("x", "2026-11-30", VERSION, Band(0, 1), sidecar, "0" * 64, records)
+    assert made.served_otherwise == {"m": ("cheap-model",)}
+    assert [each["served"] for each in made.to_json()["pool"]] == [lying.served, dated.served]
+    with pytest.raises(CurationError, match="replies came from 2 models"):
+        member_of_run(answered_as(run_of(tmp_path / "two", ITEMS), ["m", "cheap-model"]), ITEMS, VERSION)
+
+
+def test_a_journal_is_held_to_the_bytes_of_the_freeze(tmp_path: Path) -> None:
+    folders = {name: run_of(tmp_path / f"run-{name}", ITEMS[:30], name) for name in "ab"}
+    members = [member_of_run(folder, ITEMS, VERSION) for folder in folders.values()]
+    runs = {member.source: folder for member, folder in zip(members, folders.values(), strict=True)}
+    sidecar = sidecar_of([item.item_id for item in ITEMS], members)
+    records = [member_record(each) for each in members]
+    made = freeze("x", "2026-11-30", VERSION, Band(0, 1), sidecar, "0" * 64, records)
+    assert made.pool[0]["bytes"] == (folders["a"] / JOURNAL_NAME).stat().st_size
+    assert hold_to_journals([made, made], runs) == 4
+    # It grows with a newer edition, and the older one still holds.
+    run_of(folders["a"], ITEMS[30:], "a")
+    later = [member_record(member_of_run(folders["a"], ITEMS, VERSION)), records[1]]
+    newer = freeze("y", "2026-12-31", VERSION, Band(0, 1), sidecar, "0" * 64, later)
+    assert newer.pool[0]["bytes"] > made.pool[0]["bytes"] and hold_to_journals([newer, made], runs) == 4
+    # A run that is not there, and an edition from before sizes were kept, are passed over.
+    assert hold_to_journals([made], {}) == 0
+    old = replace(made, pool=tuple({k: v for k, v in each.items() if k != "bytes"} for each in made.pool))
+    assert hold_to_journals([old], runs) == 0
+    whole = (folders["a"] / JOURNAL_NAME).read_bytes()
+    for damaged in (whole.replace(b"boxed{A}", b"boxed{B}", 1), whole[: made.pool[0]["bytes"] - 1], b""):
+        (folders["a"] / JOURNAL_NAME).write_bytes(damaged)
+        with pytest.raises(CurationError, match=rf"run-a/responses.jsonl: changed since {made.edition_id}.*backup"):
+            hold_to_journals([made], runs)
+    # What was added after the freeze is no part of it.
+    (folders["a"] / JOURNAL_NAME).write_bytes(whole + b"{}\n")
+    assert hold_to_journals([made], runs) == 2
 
 
 def test_two_editions_are_compared_by_the_command(tmp_path: Path) -> None:
