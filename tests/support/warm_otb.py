@@ -100,7 +100,8 @@ class WarmOtb:
         late = time.monotonic() >= latest
         signal.pidfd_send_signal(started.handle, signal.SIGKILL)  # does nothing where it has ended
         status = self._wait(started)
-        said = started.out.read_text(errors="replace")[-2000:]
+        # Killed at once, it may not have opened its output yet.
+        said = started.out.read_text(errors="replace")[-2000:] if started.out.exists() else ""
         assert not late, f"otb {argv} never came to the moment of its kill: {said}"
         assert status == signal.SIGKILL, f"otb {argv} ended before it was killed: {said}"
         self.kills += 1
