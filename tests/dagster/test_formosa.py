@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,8 @@ import assets.formosa_items
 from checks.formosa import FORMOSA_CHECKS
 from opentwbench.dataset.files import read_jsonl
 from opentwbench.dataset.publication import Verdict, folder_hashes
+from opentwbench.evaluation import replies as evaluation_replies
+from opentwbench.evaluation.journal import JOURNAL_NAME, read_run
 from opentwbench.formosa import output
 from opentwbench.formosa.dataset_checks import CHECKS
 from opentwbench.formosa.output import FOLDER_NAMES, SLUG, items_from
@@ -192,6 +195,121 @@ def test_a_planted_defect_stops_only_its_data_set(
     # The exam track in the same store is as it was: nothing of it is stale, nothing of Formosa is in its release.
     exam = Build(configured()).run()
     assert exam.unchanged and SLUG not in exam.release["subjects"]
+
+
+# -- what was frozen, and who answered --------------------------------------------------------------------------------
+
+
+def pool_journal(store: Path, model: str) -> Path:
+    """The journal of a pool member's run."""
+    found = [path for path in (store / "formosa/runs/pool").iterdir() if read_run(path).model == model]
+    assert len(found) == 1
+    return found[0] / JOURNAL_NAME
+
+
+def another_answer(store: Path) -> Path:
+    path = pool_journal(store, "scripted/pool-a")
+    data = path.read_bytes()
+    old = next(letter for letter in "ABCD" if f"boxed{{{letter}}}".encode() in data)
+    new = "BCDA"["ABCD".index(old)]
+    path.write_bytes(data.replace(f"boxed{{{old}}}".encode(), f"boxed{{{new}}}".encode(), 1))
+    return path
+
+
+def another_pass(store: Path) -> Path:
+    (folder,) = (store / "formosa/editions").iterdir()
+    path = folder / "difficulty.jsonl"
+    path.write_bytes(path.read_bytes().replace(b"true", b"false", 1))
+    return path
+
+
+def another_date(store: Path) -> Path:
+    (folder,) = (store / "formosa/editions").iterdir()
+    path = folder / "edition.json"
+    path.write_text(path.read_text("utf-8").replace('"date": "20', '"date": "19'), "utf-8")
+    return path
+
+
+@pytest.mark.parametrize("change", [another_answer, another_pass, another_date])
+def test_a_build_refuses_what_was_changed_since_the_freeze(store: Path, change: Callable[[Path], Path]) -> None:
+    before = {path.name: path.read_bytes() for path in (store / PUBLICATION).iterdir()}
+    path = change(store)
+    edited_bytes = path.read_bytes()
+    for _ in range(2):  # it does not heal by being started again
+        report = build_formosa(store, DEAD)
+        assert (report.stopped, report.kind, report.asked) == ("formosa_difficulty", "CurationError", 0)
+        assert "changed" in report.reason or "not the sidecar" in report.reason
+        assert path.name in report.reason or path.parent.name in report.reason
+    assert path.read_bytes() == edited_bytes
+    assert {path.name: path.read_bytes() for path in (store / PUBLICATION).iterdir()} == before
+
+
+def test_the_edition_of_today_is_made_again_when_its_copy_was_changed(store: Path) -> None:
+    path = store / "formosa/edition/difficulty.jsonl"
+    before = path.read_bytes()
+    path.write_bytes(before.replace(b"true", b"false", 1))
+    assert build_formosa(store, DEAD).state.state == PUBLISHED
+    assert path.read_bytes() == before
+
+
+def asked_again(store: Path, model: str) -> None:
+    """Forget a pool member's run, and the editions that it is in."""
+    shutil.rmtree(pool_journal(store, model).parent)
+    shutil.rmtree(store / "formosa/editions")
+    (store / "formosa/edition.json").unlink()
+
+
+def serving(monkeypatch: pytest.MonkeyPatch, model: str, names: tuple[str, ...]) -> None:
+    """From now on the replies to a model carry these names in turn."""
+    real, turn = evaluation_replies._name, count()
+
+    def served(value: object) -> str | None:
+        return names[next(turn) % len(names)] if value == model else real(value)
+
+    monkeypatch.setattr(evaluation_replies, "_name", served)
+
+
+def test_an_endpoint_that_serves_another_model_is_said_wherever_the_edition_is_shown(
+    store: Path, endpoint: ModelEndpoint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked_again(store, "scripted/pool-a")
+    serving(monkeypatch, "scripted/pool-a", ("cheap-model",))
+    report = build_formosa(store, endpoint.base_url)
+    assert report.state.state == PUBLISHED and endpoint.stats()["requests"] > 0
+    assert report.edition["served_otherwise"] == {"scripted/pool-a": ["cheap-model"]}
+    items = len(read_jsonl(store / ITEMS))
+    manifest = json.loads((store / PUBLICATION / "manifest.json").read_bytes())
+    served = manifest["served"]
+    assert served["pool"]["scripted/pool-a"] == {"cheap-model": items}
+    assert served["pool"]["scripted/pool-b"] == {"scripted/pool-b": items}
+    judge = "scripted/judge-careful"
+    assert served["studied"][judge] == {judge: 22 + 3 * 40} and list(served["judged"]) == [judge]
+    assert sum(served["drafted"]["scripted/drafter"].values()) == len_windows(store)
+    card = (store / PUBLICATION / "README.md").read_text("utf-8")
+    assert "scripted/pool-a was asked, cheap-model answered" in card.replace("&#58;", ":")
+
+
+def test_a_model_that_changes_underway_is_in_no_pool(
+    store: Path, endpoint: ModelEndpoint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked_again(store, "scripted/pool-a")
+    serving(monkeypatch, "scripted/pool-a", ("scripted/pool-a", "cheap-model"))
+    report = build_formosa(store, endpoint.base_url)
+    assert (report.stopped, report.kind) == ("formosa_difficulty", "CurationError")
+    assert "replies came from 2 models" in report.reason and not (store / "formosa/editions").exists()
+
+
+def test_a_judge_that_is_another_one_after_its_study_does_not_ground(
+    store: Path, endpoint: ModelEndpoint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shutil.rmtree(store / "formosa/grounded")
+    for folder in (store / "formosa/runs").glob("*/scripted-judge-careful--*"):
+        if folder.parent.name != "judge-study":
+            shutil.rmtree(folder)
+    serving(monkeypatch, "scripted/judge-careful", ("cheap-model",))
+    report = build_formosa(store, endpoint.base_url)
+    assert (report.stopped, report.kind) == ("formosa_grounded", "JudgeRefused")
+    assert "not one model's" in report.reason and "cheap-model" in report.reason
 
 
 # -- what stops a build -----------------------------------------------------------------------------------------------
