@@ -15,7 +15,7 @@ from opentwbench.dataset.manifest import json_bytes, sha256
 from opentwbench.dataset.model import DatasetError, Withdrawal
 from opentwbench.dataset.publication import Published, Verdict, folder_hashes
 from opentwbench.dataset.validators import CheckOutcome
-from opentwbench.evaluation.journal import read_run
+from opentwbench.evaluation.journal import JournalError, read_run
 from opentwbench.evaluation.protocols import REGISTRY, Protocol
 from opentwbench.exam.exclusion_lists import read_id_list
 from opentwbench.formosa.accounting import banded, total
@@ -85,7 +85,7 @@ def edition_is_current(track: Track, protocol: Protocol) -> bool:
         return False
     try:
         hold_frozen(track)
-    except (CurationError, DatasetError):
+    except (CurationError, DatasetError, JournalError):
         return False
     return True
 
@@ -93,7 +93,8 @@ def edition_is_current(track: Track, protocol: Protocol) -> bool:
 def hold_frozen(track: Track) -> None:
     """Hold every edition that was ever frozen to its sidecar, and its pool's journals to the bytes of the freeze.
 
-    Raises CurationError naming the file and what to do, DatasetError for an edition that cannot be read.
+    Raises CurationError naming the file and what to do, DatasetError for an edition that cannot be read, JournalError
+    for a run of the plan that is none.
     """
     kept = track.path(EDITIONS)
     folders = sorted(each for each in kept.iterdir() if each.is_dir()) if kept.is_dir() else []

@@ -4,7 +4,8 @@ What belongs here: which items are good, the three defects, planting them, the f
 the refusal of a judge that did not reach it. What does not: asking (evaluation.runner), and what judges have in common
 (panel.py).
 Three classes, at least 40 trials of each. Trials on one item are no independent draws, so an interval is that of the
-distinct items behind them. Source: facts on the published construction; the issue, "Grounding judge".
+draws that they are worth (`ClassFigures.draws`).
+Source: facts on the published construction; the issue, "Grounding judge".
 """
 
 from __future__ import annotations
