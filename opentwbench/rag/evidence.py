@@ -9,7 +9,7 @@ What does not belong here: which passages a prompt shows (prompts.py).
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from opentwbench.rag.model import Document, Evidence, Question
@@ -55,6 +55,9 @@ class Library:
 
     def __contains__(self, doc_id: str) -> bool:
         return doc_id in self._documents
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._documents)
 
     def places(self, doc_id: str) -> Places:
         """The document's text, folded once."""

@@ -23,6 +23,8 @@ class OpenVikingServer:
         self.uploads: dict[str, tuple[str, bytes]] = {}
         self.failures: list[int] = []
         """Statuses that the next calls get instead of an answer."""
+        self.hit: dict[str, Any] = {}
+        """Fields that every result of a search has instead of its own; what a server that lies would say."""
         self.calls: list[str] = []
 
     def application(self) -> web.Application:
@@ -74,7 +76,7 @@ class OpenVikingServer:
         held = {uri: text for uri, text in self.files.items() if uri.startswith(body["target_uri"])}
         ranked = sorted(held, key=lambda uri: (-len(wanted & _pairs(held[uri])), uri))[: body["limit"]]
         hits = [
-            {"uri": uri, "level": 2, "score": 0.5, "abstract": "a summary", "context_type": "resource"}
+            {"uri": uri, "level": 2, "score": 0.5, "abstract": "a summary", "context_type": "resource"} | self.hit
             for uri in ranked
         ]
         return _ok({"memories": [], "resources": hits, "skills": [], "total": len(hits)})

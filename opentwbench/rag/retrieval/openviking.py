@@ -4,8 +4,9 @@ Used: POST /api/v1/resources/temp_upload, POST /api/v1/resources, POST /api/v1/s
 DELETE /api/v1/fs. Source: OpenViking, docs/en/api (02-resources, 03-filesystem, 06-retrieval, 12-content). Its replies
 are {"status": "ok", "result": ...} or {"status": "error", "error": {"code", "message"}}.
 Documents go up as Markdown under names of our own ('doc-' and 12 hex digits), so no title becomes a path and every URI
-that comes back tells its document. What comes back is bounded and checked; a summary that the server wrote is shown to
-the model and covers no evidence.
+that comes back tells its document. What was uploaded is remembered by the hash of its content: when a document changed
+or is gone, everything under the root is removed and uploaded anew, so that nothing stale is found. What comes back is
+bounded and checked; a summary that the server wrote is shown to the model and covers no evidence.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import asyncio
 import hashlib
 import io
 import json
+import math
 import re
 import time
 import zipfile
@@ -21,6 +23,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import aiohttp
 
@@ -63,6 +66,9 @@ class Server:
         """Raises RagError for what is no place of ours."""
         if not self.base_url.startswith(("http://", "https://")):
             raise RagError(f"openviking: the base URL must begin with http:// or https://: {excerpt(self.base_url)}")
+        parts = urlsplit(self.base_url)
+        if parts.username or parts.password or parts.query or parts.fragment or not parts.hostname:
+            raise RagError("openviking: the base URL must name a host and hold no user, password, query or fragment")
         if not re.fullmatch(r"viking://resources/[A-Za-z0-9_-]{3,100}", self.root):
             raise RagError(f"openviking: the root must be viking://resources/ and a name: {excerpt(self.root)}")
 
@@ -96,29 +102,53 @@ class OpenViking:
         return self._folder / PROGRESS_NAME
 
     async def ingest(self, documents: Sequence[Document]) -> Ingested:
-        """Upload the documents; what an earlier start uploaded is not uploaded again."""
+        """Upload the documents; what an earlier start uploaded and is unchanged is not uploaded again.
+
+        Raises RagError for two documents that would go up under one name, and ServerError.
+        """
         started = time.perf_counter()
-        done = dict.fromkeys(self._ingested())
-        waiting = [document for document in documents if document.doc_id not in done]
-        groups = [waiting] if self._mode == "directory" else [[document] for document in waiting]
+        wanted = {document.doc_id: _content_hash(document) for document in documents}
+        if len({name_of(doc_id) for doc_id in wanted}) < len(documents):
+            raise RagError("openviking: two documents have one name")
+        done = self._ingested()
         async with self._session() as session:
+            if any(wanted.get(doc_id) != held for doc_id, held in done.items()):
+                await self._clear(session)
+                done = {}
+            waiting = [document for document in documents if document.doc_id not in done]
+            groups = [waiting] if self._mode == "directory" else [[document] for document in waiting]
             for group in filter(None, groups):
                 await self._add(session, group)
-                done.update(dict.fromkeys(document.doc_id for document in group))
-                write_file(self._progress, json_bytes({"root": self._server.root, "documents": list(done)}))
+                done |= {document.doc_id: wanted[document.doc_id] for document in group}
+                write_file(self._progress, json_bytes({"root": self._server.root, "documents": done}))
         return Ingested(len(done), 0, time.perf_counter() - started)
 
-    def _ingested(self) -> list[str]:
+    def _ingested(self) -> dict[str, str]:
+        """Document id -> hash of the content that was uploaded; '' where a record does not tell."""
         if not self._progress.is_file():
-            return []
+            return {}
         record = read_about(self._progress)
-        names = record.get("documents")
-        return [str(name) for name in names] if record.get("root") == self._server.root and names else []  # type: ignore[attr-defined]
+        held = record.get("documents")
+        if record.get("root") != self._server.root or not isinstance(held, dict | list):
+            return {}
+        return {str(doc_id): str(held[doc_id]) if isinstance(held, dict) else "" for doc_id in held}
+
+    async def _clear(self, session: aiohttp.ClientSession) -> None:
+        """Remove everything under the root. The record goes last: a kill in between clears again."""
+        try:
+            await self._call(session, "DELETE", "/api/v1/fs", query={"uri": self._server.root, "recursive": "true"})
+        except ServerError as error:
+            if error.status != 404:
+                raise
+        self._progress.unlink(missing_ok=True)
 
     async def _add(self, session: aiohttp.ClientSession, group: Sequence[Document]) -> None:
         if self._mode == "per_file":
             name = name_of(group[0].doc_id)
-            upload, target = (f"{name}.md", markdown(group[0]).encode()), f"{self._server.root}/{name}"
+            upload, target = (
+                (f"{name}.md", markdown(group[0]).encode("utf-8", "replace")),
+                f"{self._server.root}/{name}",
+            )
         else:
             upload, target = ("documents.zip", _archive(group)), self._server.root
         form = {"file": upload}
@@ -128,7 +158,7 @@ class OpenViking:
 
     async def retrieve(self, queries: Sequence[Query], k: int) -> AsyncIterator[Retrieved]:
         """One result a query. Seconds are those of the search and of reading what it found."""
-        names = {name_of(doc_id): doc_id for doc_id in self._ingested()}
+        names = {name_of(doc_id): doc_id for doc_id in self._library}
         async with self._session() as session:
             for query in queries:
                 started = time.perf_counter()
@@ -150,21 +180,28 @@ class OpenViking:
         return tuple([await self._passage(session, hit, names) for hit in hits[:k]])
 
     async def _passage(self, session: aiohttp.ClientSession, hit: Any, names: Mapping[str, str]) -> Passage:
-        uri = _text(hit, "uri")
-        named = _NAME.search(uri.removeprefix(self._server.root))
-        doc_id = names.get(named[0], "") if named and uri.startswith(self._server.root) else ""
-        level = hit.get("level")
-        text = await self._read(session, uri) if level == 2 else str(hit.get("abstract") or "")
-        score = hit.get("score")
-        label = self._library[doc_id].title if doc_id else ""
+        uri, level = _text(hit, "uri"), hit.get("level")
+        doc_id = self._document_of(uri, names)
+        text = await self._read(session, uri) if level == 2 else _summary(hit)
         return Passage(
             doc_id=doc_id,
-            label=label,
+            label=self._library[doc_id].title if doc_id else "",
             text=valid_text(text),
             ranges=self._library.ranges(doc_id, text) if level == 2 and doc_id else (),
-            score=float(score) if isinstance(score, int | float) and not isinstance(score, bool) else 0.0,
+            score=_score(hit.get("score")),
             source=uri[:500],
         )
+
+    def _document_of(self, uri: str, names: Mapping[str, str]) -> str:
+        """The document of a URI; '' for what is none of ours. Raises ServerError for one that nobody uploaded."""
+        named = _NAME.search(uri.removeprefix(self._server.root)) if uri.startswith(self._server.root + "/") else None
+        if named is None:
+            return ""
+        if named[0] not in names:
+            raise ServerError(
+                f"openviking: a result of {named[0]}, which is no document of this run; delete and ingest"
+            )
+        return names[named[0]]
 
     async def _read(self, session: aiohttp.ClientSession, uri: str) -> str:
         result = await self._call(session, "GET", "/api/v1/content/read", query={"uri": uri})
@@ -176,13 +213,7 @@ class OpenViking:
         """Remove everything under the root; how many documents that were."""
         n = len(self._ingested())
         async with self._session() as session:
-            query = {"uri": self._server.root, "recursive": "true"}
-            try:
-                await self._call(session, "DELETE", "/api/v1/fs", query=query)
-            except ServerError as error:
-                if error.status != 404:
-                    raise
-        self._progress.unlink(missing_ok=True)
+            await self._clear(session)
         return n
 
     def _session(self) -> aiohttp.ClientSession:
@@ -231,14 +262,19 @@ class OpenViking:
             async with session.request(
                 method, url, params=query, json=body, data=data, allow_redirects=False
             ) as response:
-                raw = await response.content.read(MAX_BODY + 1)
+                status, raw = response.status, await response.content.read(MAX_BODY + 1)
                 while len(raw) <= MAX_BODY and (more := await response.content.read(MAX_BODY + 1 - len(raw))):
                     raw += more
-                return _result(response.status, raw, self._server.secret.reveal())
         except TimeoutError:
             raise ServerError("openviking: no reply in time") from None
-        except aiohttp.ClientError as error:
+        except (aiohttp.ClientError, OSError, ValueError) as error:
             raise ServerError(f"openviking: {type(error).__name__}") from None
+        return _result(status, raw, self._server.secret.reveal())
+
+
+def _content_hash(document: Document) -> str:
+    """sha256 of what is uploaded of a document."""
+    return hashlib.sha256(markdown(document).encode("utf-8", "replace")).hexdigest()
 
 
 def _archive(group: Sequence[Document]) -> bytes:
@@ -246,7 +282,9 @@ def _archive(group: Sequence[Document]) -> bytes:
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
         for document in group:
-            archive.writestr(zipfile.ZipInfo(f"{name_of(document.doc_id)}.md"), markdown(document).encode())
+            archive.writestr(
+                zipfile.ZipInfo(f"{name_of(document.doc_id)}.md"), markdown(document).encode("utf-8", "replace")
+            )
     return out.getvalue()
 
 
@@ -268,6 +306,26 @@ def _result(status: int, raw: bytes, secret: str) -> Any:
 
 def _text(record: Any, name: str) -> str:
     value = record.get(name) if isinstance(record, dict) else None
-    if not isinstance(value, str) or not value:
+    if not isinstance(value, str) or not value or valid_text(value) != value:
         raise ServerError(f"openviking: a reply without {name}")
     return value
+
+
+def _summary(hit: Mapping[str, Any]) -> str:
+    value = hit.get("abstract")
+    if value is not None and not isinstance(value, str):
+        raise ServerError("openviking: a result whose abstract is no text")
+    return value or ""
+
+
+def _score(value: Any) -> float:
+    """A result's score, 0 where it has none. Raises ServerError for what is no finite number of 64 bits."""
+    if value is None:
+        return 0.0
+    try:
+        number = float(value) if isinstance(value, int | float) and not isinstance(value, bool) else math.nan
+    except OverflowError:
+        number = math.inf
+    if not math.isfinite(number):
+        raise ServerError("openviking: a result whose score is no finite number")
+    return number
