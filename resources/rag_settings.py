@@ -7,18 +7,19 @@ An API key is named by its environment variable and never written down.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
 from opentwbench.dataset.contract import excerpt
 from opentwbench.evaluation.client import Endpoint, Rates
 from opentwbench.evaluation.costs import Limit
-from opentwbench.evaluation.replies import read_completion
+from opentwbench.evaluation.replies import read_completion, valid_text
 from opentwbench.rag.adapters import ADAPTERS
 from opentwbench.rag.asking import Service
 from opentwbench.rag.chunking import Cut
@@ -35,21 +36,72 @@ MAX_SETTINGS = 1_000_000
 """Most bytes of a settings file."""
 
 
+RESERVED = frozenset(("model", "messages", "input", "stream", "n"))
+"""Fields of a request that `parameters` may not set: who is asked and what, and in how many replies."""
+
+MAX_DEPTH, MAX_INTEGER = 20, 2**63
+"""How deep parameters may lie, and the integers that every reader of JSON holds."""
+
+
+def _parameters(value: dict[str, Any]) -> dict[str, Any]:
+    """Further fields of a request. Raises ValueError for a reserved one and for what JSON cannot say."""
+    if taken := sorted(RESERVED & value.keys()):
+        raise ValueError(f"{', '.join(taken)} cannot be set here")
+    _check_json(value, MAX_DEPTH)
+    return value
+
+
+def _check_json(value: object, depth: int) -> None:
+    if depth < 0:
+        raise ValueError(f"deeper than {MAX_DEPTH} levels")
+    if isinstance(value, dict):
+        if not all(isinstance(key, str) for key in value):
+            raise ValueError("a key that is no text")
+        for each in (*value, *value.values()):
+            _check_json(each, depth - 1)
+    elif isinstance(value, list):
+        for each in value:
+            _check_json(each, depth - 1)
+    elif isinstance(value, float):
+        if not math.isfinite(value):
+            raise ValueError("a number that is not finite")
+    elif isinstance(value, int):
+        if not -MAX_INTEGER <= value < MAX_INTEGER:
+            raise ValueError("an integer beyond 64 bits")
+    elif isinstance(value, str):
+        _valid(value)
+    elif value is not None:
+        raise ValueError(f"{type(value).__name__} is no value of JSON")
+
+
+def _valid(text: str) -> str:
+    """The text; ValueError for a lone surrogate, which no request and no file can hold."""
+    if valid_text(text) != text:
+        raise ValueError("a lone surrogate")
+    return text
+
+
+Text = Annotated[str, AfterValidator(_valid)]
+Integer = Annotated[int, Field(ge=-MAX_INTEGER, lt=MAX_INTEGER)]
+
+
 class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=False)
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=False, allow_inf_nan=False)
 
 
 class ModelSettings(_Strict):
     """A model behind an OpenAI-compatible endpoint."""
 
-    model: str = Field(default="", description="Name of the model as the endpoint knows it")
-    base_url: str = Field(
+    model: Text = Field(default="", description="Name of the model as the endpoint knows it")
+    base_url: Text = Field(
         default="", description="Endpoint up to /v1; empty: stored replies are read, nothing is asked"
     )
     api_key_env: str = Field(default="", description="Environment variable that holds the API key")
     temperature: float = Field(default=0.0, ge=0, le=2)
     max_tokens: int = Field(default=512, ge=1, le=1_000_000)
-    parameters: dict[str, Any] = Field(default_factory=dict, description="Further fields of every request")
+    parameters: Annotated[dict[str, Any], AfterValidator(_parameters)] = Field(
+        default_factory=dict, description="Further fields of every request; none of RESERVED"
+    )
     concurrency: int = Field(default=8, ge=1, le=4096, description="Most requests at a time")
     requests_per_minute: float | None = Field(default=None, gt=0)
     timeout: float = Field(default=600.0, gt=0, description="Seconds for one request")
@@ -110,7 +162,7 @@ class SystemSettings(_Strict):
     ingest_mode: Literal["directory", "per_file"] = Field(
         default="directory", description="OpenViking: one archive, or each file"
     )
-    base_url: str = Field(default="", description="OpenViking: its server, e.g. http://127.0.0.1:1933")
+    base_url: Text = Field(default="", description="OpenViking: its server, e.g. http://127.0.0.1:1933")
     api_key_env: str = Field(default="", description="OpenViking: environment variable that holds its key")
 
 
@@ -120,7 +172,7 @@ class SamplingSettings(_Strict):
     documents: int | None = Field(default=None, ge=1, description="Documents, with all their questions; null: all")
     questions: int | None = Field(default=None, ge=1, description="Questions, of the drawn documents; null: all")
     stratified: bool = Field(default=True, description="Questions in proportion to their categories")
-    seed: int = 42
+    seed: Integer = 42
 
 
 class RetrievalSettings(_Strict):
@@ -130,22 +182,22 @@ class RetrievalSettings(_Strict):
     context_characters: int = Field(
         default=8_000, ge=100, le=10_000_000, description="Passages' characters in a prompt"
     )
-    instruction: str = Field(default="", max_length=10_000, description="Put before every query")
+    instruction: Text = Field(default="", max_length=10_000, description="Put before every query")
     max_queries: int | None = Field(default=None, ge=1, description="Only the first so many questions")
 
 
 class RagSettings(_Strict):
     """A settings file."""
 
-    dataset: str = Field(description="Name of the adapter")
-    data: str = Field(default="", description="Folder of the original files")
+    dataset: Text = Field(description="Name of the adapter")
+    data: Text = Field(default="", description="Folder of the original files")
     system: SystemSettings = SystemSettings()
     sampling: SamplingSettings = SamplingSettings()
     retrieval: RetrievalSettings = RetrievalSettings()
     answers: ModelSettings = ModelSettings()
     judge: JudgeSettings = JudgeSettings()
     embedding: EmbeddingSettings = EmbeddingSettings()
-    instructions: dict[str, str] | None = Field(default=None, description="Question type -> text, instead of ours")
+    instructions: dict[Text, Text] | None = Field(default=None, description="Question type -> text, instead of ours")
 
     @property
     def kind(self) -> str:
@@ -172,6 +224,8 @@ class RagSettings(_Strict):
             retrieval_instruction=self.retrieval.instruction,
             ingest_mode=self.system.ingest_mode,
             embedding=self.embedding.model if vectors else "",
+            embedding_parameters=self.embedding.parameters if vectors else {},
+            system_url=self.system.base_url.rstrip("/") if self.kind == "openviking" else "",
             instructions=self.instructions,
             parameters=self.answers.fields(),
             judge_parameters=self.judge.fields(),
@@ -231,23 +285,57 @@ OPENERS: Mapping[str, Callable[[RagSettings, Path], System]] = {
 
 
 class _Loader(yaml.SafeLoader):
-    """Plain YAML: no alias (a few lines of them can stand for gigabytes) and no key twice."""
+    """Plain YAML: nothing but texts, numbers, booleans, null, lists and mappings with texts as keys.
+
+    No alias (a few lines of them can stand for gigabytes), no tag, no key twice. What YAML would make a date of is the
+    text that was written.
+    """
 
     def compose_node(self, parent: Any, index: Any) -> Any:
-        """Refuse an alias."""
-        if self.check_event(yaml.events.AliasEvent):
-            event = self.peek_event()
-            raise yaml.MarkedYAMLError(problem="aliases are not read", problem_mark=event.start_mark)
-        return super().compose_node(parent, index)
+        """Refuse an alias, a tag, and nesting beyond MAX_DEPTH."""
+        event = self.peek_event()
+        if isinstance(event, yaml.events.AliasEvent):
+            raise _fault("aliases are not read", event)
+        if getattr(event, "tag", None) is not None:
+            raise _fault("tags are not read", event)
+        self.depth = getattr(self, "depth", 0) + 1
+        if self.depth > MAX_DEPTH:
+            raise _fault(f"deeper than {MAX_DEPTH} levels", event)
+        node = super().compose_node(parent, index)
+        self.depth -= 1
+        return node
 
     def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:
-        """Refuse a key that stands twice."""
+        """Refuse a key that is no text, or that stands twice."""
         seen = set()
         for key, _ in node.value:
+            if not isinstance(key, yaml.ScalarNode) or key.tag != _TEXT:
+                raise _fault("a key that is no text", key)
             if key.value in seen:
-                raise yaml.MarkedYAMLError(problem=f"{key.value} stands twice", problem_mark=key.start_mark)
+                raise _fault(f"{key.value} stands twice", key)
             seen.add(key.value)
         return super().construct_mapping(node, deep)
+
+    def construct_integer(self, node: Any) -> int:
+        """Refuse an integer of more digits than anybody means; Python itself fails at 4,300."""
+        if len(node.value) > 40:
+            raise _fault("an integer of more than 40 digits", node)
+        return self.construct_yaml_int(node)
+
+
+_TEXT = "tag:yaml.org,2002:str"
+_UNREAD = ("tag:yaml.org,2002:timestamp", "tag:yaml.org,2002:merge", "tag:yaml.org,2002:value")
+"""What a plain word is not taken for: a date, << and =."""
+
+_Loader.yaml_implicit_resolvers = {
+    first: [(tag, rule) for tag, rule in rules if tag not in _UNREAD]
+    for first, rules in yaml.SafeLoader.yaml_implicit_resolvers.items()
+}
+_Loader.add_constructor("tag:yaml.org,2002:int", _Loader.construct_integer)
+
+
+def _fault(problem: str, where: Any) -> yaml.MarkedYAMLError:
+    return yaml.MarkedYAMLError(problem=problem, problem_mark=where.start_mark)
 
 
 def read_settings(path: Path) -> dict[str, Any]:
@@ -263,7 +351,7 @@ def read_settings(path: Path) -> dict[str, Any]:
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else 0
         raise RagError(f"{path.name} line {line}: {excerpt(error.problem or 'no YAML', 200)}") from None
-    except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
+    except (yaml.YAMLError, ValueError, OverflowError, RecursionError) as error:
         raise RagError(f"{path.name}: no YAML: {type(error).__name__}") from None
     if not isinstance(value, dict):
         raise RagError(f"{path.name}: not a mapping")

@@ -4,7 +4,7 @@ A run is a folder. What it asks is its `Plan`; the folder's name holds the plan'
 another run. A stage writes its record last: a kill leaves a stage that is taken up again where it stood (retrieved
 queries, replies and verdicts are kept one by one), never one that is believed done.
 
-    plan.json                      what is asked, without any place or key
+    plan.json                      what is asked, without any key, and without any place but the server under test
     prepared/                      documents.jsonl questions.jsonl about.json
     index/                         what the system keeps
     ingested.json                  written when ingestion ended
@@ -71,7 +71,11 @@ class Stage(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Everything that decides what a run asks and how; no place, no address, no key."""
+    """Everything that decides what a run asks and how; no place and no key.
+
+    Who answers is a model's name with the parameters of its requests; where an endpoint stands is not in it, so that a
+    run goes on when a model moves. A server under test has no name but its address, so `system_url` is part of it.
+    """
 
     benchmark: str
     system: str
@@ -91,6 +95,10 @@ class Plan:
     ingest_mode: str = "directory"
     embedding: str = ""
     """Model of the vectors."""
+    embedding_parameters: Mapping[str, Any] = field(default_factory=dict)
+    """Further fields of its requests: `dimensions` makes other vectors."""
+    system_url: str = ""
+    """Server of the system under test, where it is one (openviking)."""
     instructions: Mapping[str, str] | None = None
     """Category -> what is added to the general instruction; None takes those of prompts.py."""
     parameters: Mapping[str, Any] = field(default_factory=lambda: {"temperature": 0.0, "max_tokens": 512})

@@ -42,6 +42,19 @@ def test_the_documented_settings_are_read_and_name_every_field() -> None:
         ("- 1\n", "not a mapping"),
         ("dataset: [\n", "line 2"),
         ("system: {kind: bm25}\n", "dataset: field required"),
+        ("a: !!set {x, y}\n", "line 1: tags are not read"),
+        ("a:\n  - !!binary aGk=\n", "line 2: tags are not read"),
+        ("a: !<tag:yaml.org,2002:python/name:os.system> x\n", "line 1"),
+        ("? [a, b]\n: 1\n", "line 1: a key that is no text"),
+        ("1: 2\n", "line 1: a key that is no text"),
+        (f"dataset: locomo\nsampling: {{seed: {'1' * 5_000}}}\n", "line 2: an integer of more than 40 digits"),
+        (f"dataset: locomo\nsampling: {{seed: {'1' * 30}}}\n", "sampling.seed"),
+        (f"a: {'[' * 500}{']' * 500}\n", "line 1: deeper than 20 levels"),
+        ('dataset: "\\ud800"\n', "a lone surrogate"),
+        ("dataset: locomo\nanswers: {parameters: {a: .nan}}\n", "not finite"),
+        ("dataset: locomo\nanswers: {timeout: .inf}\n", "answers.timeout"),
+        (f"dataset: locomo\nanswers: {{parameters: {{a: {'1' * 20}}}}}\n", "beyond 64 bits"),
+        ('dataset: locomo\nanswers: {parameters: {a: ["\\ud800"]}}\n', "a lone surrogate"),
     ],
 )
 def test_a_slip_is_named_with_its_place(tmp_path: Path, text: str, said: str) -> None:
@@ -50,6 +63,53 @@ def test_a_slip_is_named_with_its_place(tmp_path: Path, text: str, said: str) ->
     with pytest.raises(RagError) as error:
         settings_of(read_settings(path), path.name)
     assert said in str(error.value) and "run.yaml" in str(error.value)
+
+
+def test_what_looks_like_a_date_is_the_text_that_was_written(tmp_path: Path) -> None:
+    path = tmp_path / "run.yaml"
+    path.write_text("dataset: locomo\nanswers: {model: 2026-13-45, parameters: {seed: 7, day: 2026-11-30}}\n")
+    settings = settings_of(read_settings(path), path.name)
+    assert settings.answers.model == "2026-13-45"
+    assert settings.answers.parameters == {"seed": 7, "day": "2026-11-30"}
+
+
+@pytest.mark.parametrize("part", ["answers", "judge", "embedding"])
+@pytest.mark.parametrize("name", ["model", "messages", "input", "stream", "n"])
+def test_parameters_set_neither_who_is_asked_nor_what(part: str, name: str) -> None:
+    with pytest.raises(RagError, match=f"{part}.parameters: .*{name} cannot be set here"):
+        settings_of({"dataset": "locomo", part: {"model": "m", "parameters": {name: "other"}}})
+    assert settings_of({"dataset": "locomo", part: {"model": "m", "parameters": {"top_p": 0.5}}})
+
+
+@pytest.mark.parametrize(
+    ("kind", "change", "other"),
+    [
+        ("openviking", {"system": {"base_url": "http://b:1"}}, True),
+        ("openviking", {"system": {"base_url": "http://a:1/"}}, False),
+        ("openviking", {"embedding": {"parameters": {"dimensions": 8}}}, False),
+        ("bm25", {"system": {"base_url": "http://b:1"}}, False),
+        ("bm25", {"embedding": {"parameters": {"dimensions": 8}}}, False),
+        ("dense", {"embedding": {"parameters": {"dimensions": 8}}}, True),
+        ("hybrid", {"embedding": {"parameters": {"dimensions": 8}}}, True),
+        ("dense", {"embedding": {"base_url": "http://b:1/v1"}}, False),
+        ("bm25", {"answers": {"base_url": "http://b:1/v1"}}, False),
+        ("bm25", {"answers": {"parameters": {"top_p": 0.5}}}, True),
+        ("bm25", {"judge": {"parameters": {"top_p": 0.5}}}, True),
+        ("bm25", {"judge": {"base_url": "http://b:1/v1"}}, False),
+    ],
+)
+def test_a_run_is_named_by_who_answers_and_not_by_where_a_model_stands(
+    kind: str, change: dict[str, object], other: bool
+) -> None:
+    before = {
+        "dataset": "locomo",
+        "system": {"kind": kind, "base_url": "http://a:1"},
+        "answers": {"model": "m", "base_url": "http://a:1/v1"},
+        "judge": {"model": "j", "base_url": "http://a:1/v1"},
+        "embedding": {"model": "e", "base_url": "http://a:1/v1"},
+    }
+    names = [settings_of(values).plan().name for values in (before, merged(before, change))]
+    assert (names[0] != names[1]) is other
 
 
 def test_the_command_line_goes_before_the_file() -> None:
