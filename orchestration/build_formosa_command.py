@@ -7,7 +7,7 @@ withholds the data set or no judge may ground, 4 a model was not asked to the en
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
@@ -189,6 +189,7 @@ def show(report: FormosaReport, console: Console) -> None:
         console.print("nothing changed: nobody asked, nothing made again")
     else:
         console.print(f"{len(report.ran)} steps, {report.asked:,} replies")
+    _show_corpus(report.corpus, console)
     lost = report.update.get("lost_ground", ())
     if report.update.get("before") and (report.update["to_draft"] or report.update["gone"]):
         update = report.update
@@ -213,6 +214,8 @@ def show(report: FormosaReport, console: Console) -> None:
         console.print(
             f"edition {escape(edition['edition_id'])}: {edition['kept']:,} kept, {edition['easier']:,} easier"
         )
+        for model, names in edition.get("served_otherwise", {}).items():
+            console.print(escape(f"{model} was asked, {', '.join(names)} answered"), style="yellow", highlight=False)
     if report.transfer:
         console.print(escape(report.transfer), highlight=False)
     if report.stopped:
@@ -222,6 +225,19 @@ def show(report: FormosaReport, console: Console) -> None:
     console.print(f"data set: {state.state}, {state.items:,} items, version {state.version}")
     for line in state.against:
         console.print(f"[red]{escape(line)}[/]", highlight=False)
+
+
+def _show_corpus(corpus: Mapping[str, Any], console: Console) -> None:
+    from opentwbench.formosa.corpus import STATE
+    from orchestration.formosa_corpus_command import UNSTATED
+
+    if "articles" not in corpus:
+        return
+    counts = " ".join(f"{name} {n:,}" for part in ("left_out", "faults") for name, n in corpus[part].items())
+    left = sum(corpus["left_out"].values())
+    console.print(f"corpus: {corpus['articles']:,} articles, {left:,} files left out ({counts or 'no fault'})")
+    if corpus["commit"].startswith(STATE):
+        console.print(f"[yellow]{UNSTATED}: {corpus['commit']}[/]", highlight=False)
 
 
 def _stop(status: int, message: str) -> NoReturn:

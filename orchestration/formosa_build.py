@@ -18,7 +18,7 @@ from resources import formosa_grounds as grounds
 from resources import formosa_products as products
 from resources.formosa_asking import Asker
 from resources.formosa_places import EDITION_RECORD, ITEMS_RECORD, SCREENS, STUDY, WINDOWS, Track
-from resources.formosa_plan import FormosaPlan
+from resources.formosa_plan import FormosaPlan, PlanError
 from resources.gated_set import PUBLISHED, UNFINISHED, WITHHELD, DatasetState
 
 if TYPE_CHECKING:
@@ -45,6 +45,8 @@ class FormosaReport:
     """The class of what stopped it: 'AskingStopped', 'JudgeRefused', ..."""
     reason: str = ""
     state: DatasetState = field(default_factory=lambda: DatasetState(UNFINISHED))
+    corpus: dict[str, Any] = field(default_factory=dict)
+    """What was read: the commit or state, articles, files left out by reason, faults by name."""
     update: dict[str, Any] = field(default_factory=dict)
     """What the last reading of the corpus changed; `lost_ground` names the items."""
     drafts: dict[str, int] = field(default_factory=dict)
@@ -61,7 +63,19 @@ class FormosaReport:
 
     def to_json(self) -> dict[str, Any]:
         """The report as JSON values, for programs."""
-        names = ("ran", "asked", "stopped", "kind", "reason", "update", "drafts", "screens", "judges", "account")
+        names = (
+            "ran",
+            "asked",
+            "stopped",
+            "kind",
+            "reason",
+            "corpus",
+            "update",
+            "drafts",
+            "screens",
+            "judges",
+            "account",
+        )
         found = {name: getattr(self, name) for name in names}
         return {**found, "edition": self.edition, "transfer": self.transfer, "dataset": asdict(self.state)}
 
@@ -96,7 +110,11 @@ class FormosaBuild(InProcess):
         """
         plan = self.track.plan
         _ = plan.place, plan.drafter, plan.candidates, plan.names  # what is missing is said before anything runs
-        plan.keep(self.track.store)
+        members = (*plan.pool, *plan.runs, *plan.submissions)
+        if not members:
+            raise PlanError("pool: no model, run or submission is named, and the store keeps none of an earlier build")
+        drafting.check_plan(plan)
+        plan.keep(self.track.store)  # after the checks: a later build must not be held to a setting that none can use
         try:
             self._windows()
             self._drafts()
@@ -186,7 +204,10 @@ class FormosaBuild(InProcess):
 
     def _look(self) -> None:
         track, report = self.track, self.report
-        report.update = track.record(WINDOWS).get("update", {})
+        read = track.record(WINDOWS)
+        report.update = read.get("update", {})
+        report.corpus = {name: read[name] for name in ("commit", "articles", "left_out") if name in read}
+        report.corpus["faults"] = {name: len(paths) for name, paths in read.get("frontmatter_faults", {}).items()}
         report.screens = {k: v for k, v in track.record(SCREENS).items() if k not in ("inputs", "files")}
         report.judges = {k: v for k, v in track.record(STUDY).items() if k not in ("inputs", "files")}
         for category in track.categories:

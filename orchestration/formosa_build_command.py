@@ -39,6 +39,7 @@ from opentwbench.formosa.dataset_checks import CHECKS
 from opentwbench.formosa.dataset_checks import judge as judge_folder
 from opentwbench.formosa.digests import code_version
 from opentwbench.formosa.drafting import collect, draft_ask, drafts_bytes, read_drafts
+from opentwbench.formosa.edition_files import hold_earlier
 from opentwbench.formosa.grounding import JUDGE_PROMPT, Grounding, ground, judge_ask, to_judge
 from opentwbench.formosa.judge_study import JudgeResult, may_ground, plant, result_of, verdict_records
 from opentwbench.formosa.model import Draft, Screened, Window
@@ -56,6 +57,7 @@ from opentwbench.formosa.output import (
 from opentwbench.formosa.panel import degeneracy
 from opentwbench.formosa.pool import member_of_run, member_of_submission, roles
 from opentwbench.formosa.screens import screen_all, with_more
+from opentwbench.formosa.served import served_names
 from opentwbench.formosa.window_files import read_findings, read_windows, with_findings
 from resources.formosa_asking import Asker, AskingStopped
 
@@ -63,7 +65,8 @@ USAGE, UNFINISHED, STOPPED = 2, 3, 4
 
 STATUSES = (
     "Exit status: 0 done; 1 a fault of the program; 2 wrong arguments, a file that cannot be read, or a judge that may "
-    "not ground; 3 something is unanswered or nothing passes; 4 the run stopped early (limit, endpoint)."
+    "not ground; 3 something is unanswered, or nothing is well-formed or passes; 4 the run stopped early (limit, "
+    "endpoint)."
 )
 
 Windows = Annotated[Path, typer.Argument(help="Windows, one JSON object a line.", show_default=False)]
@@ -113,7 +116,7 @@ def draft(
     rejected = [{"window_id": i, "exclusion": f.exclusion.value, "evidence": f.evidence} for i, f in found.rejected]
     write_file(out / "rejected.jsonl", jsonl_bytes(rejected))
     _report({**found.counts(), "prompt": ask.protocol_id, "stopped": stopped})
-    raise typer.Exit(STOPPED if stopped else UNFINISHED if found.unanswered else 0)
+    raise typer.Exit(STOPPED if stopped else UNFINISHED if found.unanswered or not found.drafts else 0)
 
 
 def judge_study(
@@ -201,7 +204,7 @@ def ground_drafts(
     ]
     write_file(out / "dropped.jsonl", jsonl_bytes(dropped))
     _report({**found.counts(), "items": len(items), "version": full_version(items), "stopped": stopped})
-    raise typer.Exit(STOPPED if stopped else UNFINISHED if found.unjudged else 0)
+    raise typer.Exit(STOPPED if stopped else UNFINISHED if found.unjudged or not items else 0)
 
 
 def curate(
@@ -223,6 +226,7 @@ def curate(
     try:
         grounded = items_from(read_bytes(items), items.name)
         measured = full_version(grounded)
+        hold_earlier(out, [*(run_folder or ()), *(validate or ())])
         known = {each.protocol_id: each for each in REGISTRY.values()}
         pool = [member_of_run(folder, grounded, measured) for folder in run_folder or ()]
         pool += [member_of_submission(folder, known, measured) for folder in submission or ()]
@@ -250,7 +254,7 @@ def curate(
     rho = table.agreement.rho if table else None
     _report(
         {"edition": edition.edition_id, **kinds, "unparsed": unparsed, "transfer": rows, "rank_agreement": rho}
-        | {"verdict": said}
+        | {"verdict": said, "served_otherwise": {m: list(names) for m, names in edition.served_otherwise.items()}}
     )
     raise typer.Exit(0 if edition.cut.kept else UNFINISHED)
 
@@ -287,7 +291,7 @@ def build(
         outside = [external(sidecar, frozen.models, frozen.band, n, frozen.roles.get(n, ())) for n in names]
         made = Release(
             tuple(items), frozen, tuple(sidecar), table, (passed,), total(parts.values()), parts,
-            code_version(), tuple(outside),
+            code_version(), tuple(outside), served=whole.served(model, judge),
         )  # fmt: skip
         written = write_release(made, out)
     except (OSError, ValueError) as error:
@@ -325,6 +329,11 @@ class _Journals:
     def grounding(self, windows: Mapping[str, Window]) -> Grounding:
         """What the judge made of them."""
         return ground(self.screened(windows), self._judged, windows, self._judge, JUDGE_PROMPT.prompt_id)
+
+    def served(self, model: str, judge: str) -> dict[str, dict[str, dict[str, int]]]:
+        """The names that the replies carry, by role and asked model."""
+        drafted, judged = served_names(self._drafted), served_names(self._judged)
+        return {"drafted": {model: drafted}, "judged": {judge: judged}}
 
     def account(self, windows: Mapping[str, Window]) -> Account:
         """Their account, up to the grounded items."""

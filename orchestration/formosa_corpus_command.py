@@ -17,7 +17,7 @@ import typer
 from opentwbench.dataset.atomic import write_file
 from opentwbench.dataset.files import jsonl_bytes
 from opentwbench.dataset.model import DatasetError
-from opentwbench.formosa.corpus import Corpus, CorpusError, read_commit, read_folder
+from opentwbench.formosa.corpus import STATE, Corpus, CorpusError, read_commit, read_folder
 from opentwbench.formosa.drafting import read_drafts
 from opentwbench.formosa.model import Screened, Window
 from opentwbench.formosa.orthography import OWN, read_lexicon
@@ -28,6 +28,11 @@ from opentwbench.formosa.windows import LIMIT, TAIL, cut
 USAGE = 2
 
 STATUSES = "Exit status: 0 done; 1 a fault of the program; 2 wrong arguments, or a file or corpus that cannot be read."
+
+UNSTATED = (
+    "no commit is stated, so every window and item names the sha256 of its article's file in the place of one, which "
+    "nobody can look up; --stated COMMIT names the commit that the folder was copied from"
+)
 
 
 def add_to(app: typer.Typer) -> None:
@@ -56,6 +61,8 @@ def windows(
         _stop(str(error))
     made = [window for article in read.articles for window in cut(article, limit, tail)]
     write_file(out, windows_bytes(made))
+    if read.commit.startswith(STATE):
+        print(f"otb formosa: {UNSTATED}", file=sys.stderr)
     _show(_window_figures(read, made), as_json)
 
 

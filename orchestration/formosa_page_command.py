@@ -16,6 +16,7 @@ import typer
 from opentwbench.dataset.atomic import write_file
 from opentwbench.dataset.model import DatasetError
 from opentwbench.formosa.band import CurationError
+from opentwbench.formosa.corpus import STATE
 from opentwbench.formosa.curation import Edition, side_by_side
 from opentwbench.formosa.edition_files import read_edition, read_manifest_of
 from opentwbench.formosa.judge_page import page
@@ -48,7 +49,7 @@ def judge_page(
             raise StoreError(f"{store}: no judge study is there; otb build formosa makes it")
         trials = trials_of(track)
         reviewed = "that a person looked at" if track.plan.good else "chosen by rule (`judge_study.good_by_rule`)"
-        commits = {trial.window.commit[:8] for trial in trials if trial.window.commit}
+        commits = {t.window.commit[:8] for t in trials if t.window.commit and not t.window.commit.startswith(STATE)}
         of = f" of Taiwan.md at {', '.join(sorted(commits))}" if commits else ""
         source = f"{reviewed} from windows{of}"
         command = f"otb formosa judge-page --store STORE --out {out.name}"
@@ -77,8 +78,8 @@ def editions(
         models = len(edition.models)
         print(f"{label}: {edition.edition_id}, {edition.date}, band {edition.band.shown()} of {models}")
         print(f"  kept {len(edition.cut.kept):,} of set {edition.dataset_version}")
-        for model, names in edition.served_otherwise.items():
-            print(f"  {model} was asked, {', '.join(names)} answered")
+        for model, answered in edition.served_otherwise.items():
+            print(f"  {model} was asked, {', '.join(answered)} answered")
     print(f"kept by both: {len(found.both):,}; left: {len(found.left):,}; joined: {len(found.joined):,}")
     print(f"unmeasured: {found.unmeasured[0]:,} and {found.unmeasured[1]:,}")
     print(f"models in both pools: {', '.join(found.same_models) or 'none'}")

@@ -13,7 +13,7 @@ from pathlib import Path
 from opentwbench.dataset.contract import excerpt
 from opentwbench.evaluation.client import Endpoint, Rates
 from opentwbench.evaluation.costs import Limit
-from opentwbench.evaluation.journal import Recorded, answered, write_run
+from opentwbench.evaluation.journal import RETRIED, Recorded, answered, write_run
 from opentwbench.evaluation.model import Response, RunRecord
 from opentwbench.evaluation.runner import Asking, RunOutcome, Tally, run
 from resources.api_keys import secret_of
@@ -60,6 +60,12 @@ class Asker:
         outcome = asyncio.run(run(asking, folder, endpoint, rates, tally, limit=limit, watch=watch))
         if outcome.stopped:
             raise AskingStopped(f"{excerpt(asking.model)}: {outcome.stopped}")
+        failed = {error: n for error, n in outcome.errors.items() if n and error in RETRIED}
+        if outcome.asked and sum(failed.values()) == outcome.asked:
+            # Too few for the runner to stop by itself, and just as much an endpoint that does not answer.
+            raise AskingStopped(
+                f"{excerpt(asking.model)}: no reply to any of {outcome.asked:,} requests ({', '.join(sorted(failed))})"
+            )
         return outcome
 
 

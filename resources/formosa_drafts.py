@@ -7,17 +7,32 @@ What belongs here: reading inputs, calling the library, writing products with th
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from datetime import UTC, datetime
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import UTC, date, datetime
+from functools import partial
 from importlib.metadata import version
+from pathlib import Path
 from statistics import median
 from typing import Any
 
+from opentwbench.dataset.contract import excerpt
 from opentwbench.dataset.model import DatasetError
-from opentwbench.evaluation.journal import read_responses
-from opentwbench.formosa.corpus import Corpus, read_commit, read_folder, state_of
-from opentwbench.formosa.drafting import DRAFT_PROMPT, collect, draft_ask, drafts_bytes, lost_ground, renewal
+from opentwbench.evaluation.journal import read_responses, read_run
+from opentwbench.evaluation.submissions import read_folded
+from opentwbench.exam.exclusion_lists import ListError, read_id_list
+from opentwbench.formosa.corpus import Corpus, check_stated, read_commit, read_folder, state_of
+from opentwbench.formosa.curation import NAME
+from opentwbench.formosa.drafting import (
+    DRAFT_PROMPT,
+    collect,
+    draft_ask,
+    drafts_bytes,
+    lost_ground,
+    read_drafts,
+    renewal,
+)
 from opentwbench.formosa.model import Finding, Window
 from opentwbench.formosa.orthography import OWN, Lexicon, read_lexicon
 from opentwbench.formosa.screens import figures, screen_all, with_more
@@ -25,6 +40,7 @@ from opentwbench.formosa.window_files import read_findings, screened_bytes, wind
 from opentwbench.formosa.windows import cut
 from resources.formosa_asking import unasked
 from resources.formosa_places import HISTORY, SCREENS, WINDOWS, Track, inputs_of, of_category
+from resources.formosa_plan import FormosaPlan, PlanError
 from resources.store import StoreError
 
 OWN_LISTS = "own"
@@ -39,6 +55,67 @@ def started() -> tuple[str, str]:
 def records_of(found: Iterable[tuple[str, Finding]]) -> list[dict[str, str]]:
     """(window id, finding) as records."""
     return [{"window_id": name, "exclusion": f.exclusion.value, "evidence": f.evidence} for name, f in found]
+
+
+# -- settings ---------------------------------------------------------------------------------------------------------
+
+
+def check_plan(plan: FormosaPlan) -> None:
+    """Hold every setting that is given to what will read it, before anybody is asked: a band that no pool of this size
+    has, or a list that is not there, would be found only when drafts, judges and pool are paid for.
+
+    Raises PlanError naming the setting, with the reader's own reason. What is missing is not said here.
+    """
+    _check_edition(plan)
+    models = {"model": (plan.model,) if plan.model else (), "judges": (*plan.judges, plan.judge)}
+    for setting, names in {**models, "pool": plan.pool, "external": plan.external}.items():
+        for name in filter(None, names):
+            _hold(setting, partial(draft_ask, [], name))
+    members = len(plan.pool) + len(plan.runs) + len(plan.submissions)
+    if members or plan.band:
+        _hold("band", partial(plan.band_of, members))
+    if members == 1:
+        raise PlanError("pool: a pool has at least two models")
+    if twice := [name for name, n in Counter((*plan.pool, *plan.external)).items() if n > 1]:
+        raise PlanError(f"pool: {excerpt(twice[0])} is named twice, in the pool or beside it")
+    _check_files(plan)
+
+
+def _check_edition(plan: FormosaPlan) -> None:
+    """As `curation.freeze` holds name and date of an edition."""
+    if plan.edition and not re.fullmatch(NAME, plan.edition):
+        raise PlanError(f"edition: a name fits {NAME}, got {excerpt(plan.edition)}")
+    if plan.date:
+        _hold("date", partial(date.fromisoformat, plan.date))
+        if date.fromisoformat(plan.date).isoformat() != plan.date:
+            raise PlanError(f"date: it reads YYYY-MM-DD, got {excerpt(plan.date)}")
+    _hold("stated", partial(check_stated, plan.stated))
+
+
+def _check_files(plan: FormosaPlan) -> None:
+    """Every file and folder that the settings name, by its reader."""
+    readers: dict[str, Callable[[Path], object]] = {
+        "lexicon": read_lexicon,
+        "good": read_drafts,
+        "findings": read_findings,
+        "withdrawn": read_id_list,
+    }
+    for setting, read in readers.items():
+        path = plan.file(setting)
+        if path is not None and not (setting == "lexicon" and plan.lexicon == OWN_LISTS):
+            _hold(setting, partial(read, path))
+    for each in plan.runs:
+        _hold("runs", partial(read_run, Path(each)))
+    for each in plan.submissions:
+        _hold("submissions", partial(read_folded, Path(each)))
+
+
+def _hold(setting: str, read: Callable[[], object]) -> None:
+    """Call a reader; what it refuses is said of the setting."""
+    try:
+        read()
+    except (OSError, ValueError, ListError) as error:
+        raise PlanError(f"{setting}: {error}") from error
 
 
 # -- windows ----------------------------------------------------------------------------------------------------------
@@ -151,8 +228,10 @@ def drafts_are_current(track: Track, category: str) -> bool:
 def make_drafts(track: Track, category: str) -> dict[str, Any]:
     """Ask for a draft of every window of the category that has none; returns the record.
 
-    Raises AskingStopped when the model was not asked to the end, and what the runner raises.
+    Raises PlanError, before anybody is asked, for a setting that a later step would refuse (`check_plan`),
+    AskingStopped when the model was not asked to the end, and what the runner raises.
     """
+    check_plan(track.plan)
     windows = track.windows(category)
     ask = draft_ask(list(windows.values()), track.plan.drafter)
     folder = track.drafts_folder(category)

@@ -57,7 +57,7 @@ _LANGUAGE_SUFFIX = re.compile(r"\.[a-z]{2}(?:-[A-Za-z]{2})?\.md$")
 _COMMIT = re.compile(r"[0-9a-f]{40}")
 _STATED = re.compile(r"[0-9a-f]{7,64}")
 STATE = "sha256:"
-"""How `Article.commit` begins where it is no commit but a state of the folder."""
+"""How a `commit` begins that is none but a state: of the folder in `Corpus`, of the file in `Article`."""
 _FENCE = re.compile(r"(?:\A|\n)---[ \t]*(?:\n|\Z)")
 
 
@@ -70,6 +70,7 @@ class Corpus:
     """Every Markdown file of the corpus: `articles`, or `left_out` under its reason."""
 
     commit: str
+    """As `state_of` names it, or as stated."""
     articles: tuple[Article, ...]
     left_out: Mapping[LeftOut, tuple[str, ...]] = field(default_factory=dict)
     """Reason -> paths, sorted."""
@@ -86,7 +87,8 @@ class Corpus:
 
 def read_folder(folder: Path, commit: str = "") -> Corpus:
     """The corpus in a plain folder that holds `knowledge` (or is it). `commit` is stated by whoever copied it, 7 to 64
-    hex digits; without one the corpus and its articles name the folder's state (`state_of`).
+    hex digits. Without one the corpus names the folder's state (`state_of`) and each article that of its own file, so
+    that an edit elsewhere changes no window and no item.
 
     Raises CorpusError when there is no such folder, no file in it, more than `MAX_FILES`, or `commit` is none.
     """
@@ -95,19 +97,13 @@ def read_folder(folder: Path, commit: str = "") -> Corpus:
     made = _corpus(_hashed(_folder_files(_root(folder)), total), commit)
     if commit:
         return made
-    state = STATE + total.hexdigest()
-    return replace(made, commit=state, articles=tuple(replace(article, commit=state) for article in made.articles))
+    return replace(made, commit=STATE + total.hexdigest())
 
 
 def check_stated(commit: str) -> None:
     """Raises CorpusError for a stated commit that is none: it is published with every item."""
     if commit and not _STATED.fullmatch(commit):
         raise CorpusError(f"a commit is stated as 7 to 64 hex digits, got {excerpt(commit)}")
-
-
-def shown_commit(commit: str) -> str:
-    """A commit or state in short, for a reader: eight hex digits, and `sha256:` before those of a state."""
-    return commit[: len(STATE) * commit.startswith(STATE) + 8]
 
 
 def _hashed(files: Iterable[tuple[str, bytes | LeftOut]], total: _Hash) -> Iterator[tuple[str, bytes | LeftOut]]:
@@ -283,14 +279,15 @@ def read_article(path: str, data: bytes, commit: str) -> Article | LeftOut:
         return unusable
     cleaned, spans = _joined(texts)
     url = f"https://taiwan.md/{category.lower()}/{quote(name)}/"
+    digest = sha256(data).hexdigest()
     return Article(
         path=path,
         category=category,
         title=title,
         url=url,
         attribution=f"「{title}」, Taiwan.md (Che-Yu Wu and contributors), {url}, CC BY-SA 4.0",
-        commit=commit,
-        sha256=sha256(data).hexdigest(),
+        commit=commit or STATE + digest,
+        sha256=digest,
         body_start=start,
         body_end=len(text),
         text=cleaned,

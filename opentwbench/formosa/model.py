@@ -138,8 +138,8 @@ class Article:
     attribution: str
     """One line naming work, authors, source and licence, as CC BY-SA 4.0 section 3(a) asks."""
     commit: str
-    """The corpus' commit, 40 hex digits (or as stated); for a plain folder of which none was stated its state:
-    `sha256:` and 64 hex digits (`corpus.state_of`)."""
+    """The corpus' commit, 40 hex digits (or as stated); for a plain folder of which none was stated `sha256:` and the
+    sha256 of the article's file."""
     sha256: str
     """Of the file's bytes."""
     body_start: int

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import socket
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -148,7 +149,7 @@ def test_a_draft_that_a_screen_finds_is_never_judged(place: Path, endpoint: Mode
     before = endpoint.stats()["requests"]
     # A list on which a character of every stem stands: nothing is left to judge.
     code, _, figures = grounded(place, endpoint, "sound", "--lexicon", str(lexicon(place, "鎮")))
-    assert (code, figures["judged"], endpoint.stats()["requests"]) == (0, 0, before)
+    assert (code, figures["judged"], endpoint.stats()["requests"]) == (3, 0, before)
     code, _, figures = grounded(place, endpoint, "sound", "--lexicon", str(lexicon(place)))
     assert (code, figures["grounded"]) == (0, N)
 
@@ -199,6 +200,25 @@ def test_faulty_drafts_are_counted_and_a_broken_endpoint_leaves_windows_unanswer
     assert code == 3
     assert (figures["empty"], figures["malformed"], figures["refused"], figures["unanswered"]) == (1, 1, N - 3, 1)
     assert len(read_jsonl(place / "drafts" / "rejected.jsonl")) == N - 1
+
+
+@pytest.mark.parametrize("windows", [3])
+def test_an_endpoint_that_nobody_answers_at_stops_the_run(place: Path, windows: int) -> None:
+    """Also where there are too few windows for the runner to stop by itself."""
+    (place / "windows.jsonl").write_bytes(windows_bytes(make_window(n) for n in range(windows)))
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))  # bound and never listening: nobody else takes the port meanwhile
+        dead = f"http://127.0.0.1:{taken.getsockname()[1]}/v1"
+        more = ("--runs", str(place / "runs"), "--out", str(place / "drafts"))
+        code, said, figures = otb("draft", str(place / "windows.jsonl"), "--model", "m", "--base-url", dead, *more)
+    assert code == 4, said
+    assert figures["stopped"] and (figures["well_formed"], figures["unanswered"]) == (0, windows)
+
+
+def test_drafts_of_which_none_is_well_formed_are_no_success(place: Path, endpoint: ModelEndpoint) -> None:
+    endpoint.set(reply="抱歉，我無法回答。")
+    code, _, figures = drafted(place, endpoint)
+    assert (code, figures["well_formed"], figures["refused"], figures["stopped"]) == (3, 0, N, "")
 
 
 @pytest.mark.parametrize("bad", ['{"window_id": "x"}\n', "no\n", windows_bytes([make_window(0)] * 2).decode()])

@@ -18,7 +18,6 @@ from opentwbench.formosa.corpus import (
     read_article,
     read_commit,
     read_folder,
-    shown_commit,
     state_of,
 )
 from opentwbench.formosa.model import Article, Fault, LeftOut
@@ -306,11 +305,10 @@ def test_every_file_is_an_article_or_counted(tmp_path: Path) -> None:
     assert all(path.encode() for paths in corpus.left_out.values() for path in paths)
 
 
-def test_without_a_stated_commit_every_article_names_the_state_of_the_folder(tmp_path: Path) -> None:
+def test_without_a_stated_commit_the_corpus_names_its_state_and_an_article_its_own(tmp_path: Path) -> None:
     corpus = read_folder(planted(tmp_path))
     assert corpus.commit == state_of(tmp_path) and len(corpus.commit) == len("sha256:") + 64
-    assert {made.commit for made in corpus.articles} == {corpus.commit}
-    assert shown_commit(corpus.commit) == corpus.commit[:15] and shown_commit("5459d7f6" * 5) == "5459d7f6"
+    assert [made.commit for made in corpus.articles] == [f"sha256:{made.sha256}" for made in corpus.articles]
     (tmp_path / "knowledge/Food" / os.fsdecode(BAD_NAMES[0])).rename(tmp_path / "knowledge/Food/新.md")
     assert state_of(tmp_path) != corpus.commit
     stated = read_folder(tmp_path, "5459d7f6")
