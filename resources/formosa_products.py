@@ -32,7 +32,13 @@ from opentwbench.formosa.curation import (
 )
 from opentwbench.formosa.dataset_checks import CHECKS, judge
 from opentwbench.formosa.digests import code_version
-from opentwbench.formosa.edition_files import hold_to_journals, read_edition, read_manifest_of, read_sidecar_of
+from opentwbench.formosa.edition_files import (
+    EDITION_NAME,
+    hold_to_journals,
+    read_edition,
+    read_manifest_of,
+    read_sidecar_of,
+)
 from opentwbench.formosa.model import FormosaItem
 from opentwbench.formosa.orthography import slips
 from opentwbench.formosa.output import FOLDER_NAMES, SLUG, Release, full_version, sidecar_bytes, write_release
@@ -97,7 +103,8 @@ def hold_frozen(track: Track) -> None:
     for a run of the plan that is none.
     """
     kept = track.path(EDITIONS)
-    folders = sorted(each for each in kept.iterdir() if each.is_dir()) if kept.is_dir() else []
+    # edition.json is written last: a folder without one was left by a kill, and is written again.
+    folders = sorted(each for each in kept.iterdir() if (each / EDITION_NAME).is_file()) if kept.is_dir() else []
     editions = [read_edition(folder)[0] for folder in folders]
     pool = track.path(POOL_RUNS)
     runs = {each.name: each for each in pool.iterdir() if each.is_dir()} if pool.is_dir() else {}

@@ -13,7 +13,7 @@ from pathlib import Path
 from opentwbench.dataset.contract import excerpt
 from opentwbench.dataset.files import parse_json, read_bytes, read_jsonl
 from opentwbench.dataset.manifest import sha256
-from opentwbench.evaluation.journal import JOURNAL_NAME
+from opentwbench.evaluation.journal import JOURNAL_NAME, read_run
 from opentwbench.formosa.band import CurationError, Difficulty, read_sidecar
 from opentwbench.formosa.curation import Edition
 
@@ -43,6 +43,15 @@ def read_sidecar_of(edition: Edition, path: Path) -> list[Difficulty]:
             f"file back from a backup, or remove the folder {path.parent.name} and make the edition again from its runs"
         )
     return read_sidecar(read_jsonl(path), path.name)
+
+
+def hold_earlier(folder: Path, runs: Iterable[Path]) -> None:
+    """Hold the edition in `folder`, and those of `runs` that it was frozen from, before another one takes its place.
+
+    Nothing where none lies there. Raises as `read_edition` and `hold_to_journals`, JournalError for what is no run.
+    """
+    if (folder / EDITION_NAME).is_file():
+        hold_to_journals([read_edition(folder)[0]], {read_run(each).run_id: each for each in runs})
 
 
 def hold_to_journals(editions: Iterable[Edition], folders: Mapping[str, Path]) -> int:

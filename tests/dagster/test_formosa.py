@@ -252,6 +252,15 @@ def test_the_edition_of_today_is_made_again_when_its_copy_was_changed(store: Pat
     assert path.read_bytes() == before
 
 
+def test_an_edition_that_a_kill_left_half_written_is_written_again(store: Path) -> None:
+    (folder,) = (store / "formosa/editions").iterdir()
+    before = {path.name: path.read_bytes() for path in folder.iterdir()}
+    (folder / "edition.json").unlink()
+    (store / "formosa/edition.json").unlink()
+    assert build_formosa(store, DEAD).state.state == PUBLISHED
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
+
+
 def asked_again(store: Path, model: str) -> None:
     """Forget a pool member's run, and the editions that it is in."""
     shutil.rmtree(pool_journal(store, model).parent)
