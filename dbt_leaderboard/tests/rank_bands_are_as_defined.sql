@@ -1,13 +1,15 @@
--- Counted once more with a window over sorted lower bounds instead of pairs.
+-- Counted once more over the best lower bound of each model instead of pairs of runs.
 with complete as (
 
     select * from {{ ref('leaderboard') }} where is_complete
 
 ),
 
-bounds as (
+highest as (
 
-    select benchmark, protocol_name, list(accuracy_low) as lows from complete group by benchmark, protocol_name
+    select benchmark, protocol_name, model, max(accuracy_low) as low
+    from complete
+    group by benchmark, protocol_name, model
 
 ),
 
@@ -15,10 +17,11 @@ expected as (
 
     select
         complete.run_id,
-        complete.rank_band,
-        1 + len(list_filter(bounds.lows, lambda low: low > complete.accuracy_high)) as band
+        any_value(complete.rank_band) as rank_band,
+        1 + count(*) filter (where highest.model <> complete.model and highest.low > complete.accuracy_high) as band
     from complete
-    inner join bounds using (benchmark, protocol_name)
+    inner join highest using (benchmark, protocol_name)
+    group by complete.run_id
 
 )
 

@@ -26,6 +26,9 @@ from resources.warehouse import Warehouse
 
 NATIVE, PLANTED, SCRIPTED = "exam_sample", "exam", "rag"
 SIZE = Board(models=12, items=1_200, subjects=20)
+BANDS = "bands"
+"""The benchmark on which one model has runs under two budgets."""
+
 WRONG_KEY = 5
 """The item of the planted board whose key is wrong: all ten runs agree on another letter."""
 
@@ -110,6 +113,15 @@ def published_counts(tables: Tables) -> None:
     tables.run(
         "budget-16384", "counted/budget", long, benchmark="budget", items=few[:1_421], protocol=BOX.with_budget(16_384)
     )
+    # One model under two budgets, far apart, and two others: by models the bands are 1, 2, 2 and 3; by runs 1, 2, 3, 4.
+    for run_id, model, right, budget in (
+        ("twice-16384", "counted/twice", 1_100, 16_384),
+        ("between", "counted/between", 800, 8_192),
+        ("twice-8192", "counted/twice", 500, 8_192),
+        ("below", "counted/below", 200, 8_192),
+    ):
+        verdicts, protocol = outcomes(right, 1_421 - right), BOX.with_budget(budget)
+        tables.run(run_id, model, verdicts, benchmark=BANDS, items=few[:1_421], protocol=protocol)
 
 
 def odd_runs(tables: Tables) -> None:

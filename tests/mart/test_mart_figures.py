@@ -24,6 +24,7 @@ from opentwbench.statistics.stratified import Stratum, estimate
 from resources.warehouse import MartBuildError, Warehouse
 
 from .conftest import (
+    BANDS,
     HARD_SUBJECT,
     LARGE,
     LONE_RUN,
@@ -273,9 +274,14 @@ def built_runs(mart: Mart) -> list[object]:
 def test_rank_bands_by_hand(mart: Mart) -> None:
     board = rows(mart, "FROM leaderboard WHERE benchmark = ? AND protocol_name = 'box' AND is_complete", NATIVE)
     for row in board:
-        better = [other for other in board if other["accuracy_low"] > row["accuracy_high"]]  # type: ignore[operator]
-        assert row["rank_band"] == 1 + len(better)
+        above = {other["model"] for other in board if other["accuracy_low"] > row["accuracy_high"]}  # type: ignore[operator]
+        assert row["rank_band"] == 1 + len(above - {row["model"]})
     assert len({row["rank_band"] for row in board}) > 3
+
+
+def test_bands_count_models_and_a_model_never_stands_above_itself(mart: Mart) -> None:
+    bands = {row["run_id"]: row["rank_band"] for row in rows(mart, "FROM leaderboard WHERE benchmark = ?", BANDS)}
+    assert bands == {"twice-16384": 1, "between": 2, "twice-8192": 2, "below": 3}
 
 
 def test_two_protocols_are_two_rows_and_never_ranked_together(mart: Mart) -> None:
@@ -484,6 +490,8 @@ DAMAGES = (
     Damage("intervals_contain_their_rate", "UPDATE key_consistency SET consistency_high = consistency_low"),
     Damage("rank_bands_are_as_defined", f"UPDATE leaderboard SET rank_band = rank_band + 1{RUN}"),
     Damage("rank_bands_are_as_defined", "UPDATE leaderboard SET rank_band = 1 WHERE run_id = 'failed'"),
+    # What counting runs made of it.
+    Damage("rank_bands_are_as_defined", "UPDATE leaderboard SET rank_band = 4 WHERE run_id = 'below'"),
     Damage("accounts_close", "UPDATE build_accounting SET count = count + 1 WHERE line = 'english' AND scope = 'all'"),
     Damage("accounts_close", "DELETE FROM build_accounting WHERE line = 'total' AND section = 'papers'"),
     Damage("submissions_stay_apart", "UPDATE submissions_log SET submission_id = 'run-003' WHERE form = 'exact'"),

@@ -91,14 +91,16 @@ scored as (
 )
 
 -- Only complete runs are ranked, within one benchmark and one named protocol: two protocols are never ranked together.
+-- Models are counted and not runs: a model of three budgets pushes nobody down three places, and none stands above itself.
 select
     scored.*,
     case
         when is_complete then 1 + (
-            select count(*)
+            select count(distinct other.model)
             from scored as other
             where
                 other.is_complete
+                and other.model <> scored.model
                 and other.benchmark = scored.benchmark
                 and other.protocol_name = scored.protocol_name
                 and other.accuracy_low > scored.accuracy_high
