@@ -99,6 +99,21 @@ def test_curate_takes_runs_and_submissions(tmp_path: Path) -> None:
     assert json.loads(result.stdout)["kept"] == 20
     pool = json.loads((tmp_path / "edition" / "edition.json").read_text("utf-8"))["pool"]
     assert [each["model"] for each in pool] == ["m", "volunteer"] and pool[1]["source"].startswith("sub-")
+    # Frozen once more into the same folder: the run behind the edition is what it was, or nothing is written.
+    arguments = ["curate", str(tmp_path / "items.jsonl"), *given, *more]
+    before = (tmp_path / "edition" / "edition.json").read_bytes()
+    assert CliRunner().invoke(app, arguments).exit_code == 0
+    journal = tmp_path / "run" / JOURNAL_NAME
+    whole = journal.read_bytes()
+    journal.write_bytes(whole.replace(b"boxed{A}", b"boxed{B}", 1))
+    refused = CliRunner().invoke(app, arguments)
+    assert refused.exit_code == 2 and "run/responses.jsonl: changed since mixed-" in refused.output
+    journal.write_bytes(whole)
+    sidecar = tmp_path / "edition" / "difficulty.jsonl"
+    sidecar.write_bytes(sidecar.read_bytes().replace(b"true", b"false", 1))
+    refused = CliRunner().invoke(app, arguments)
+    assert refused.exit_code == 2 and "not the sidecar of mixed-" in refused.output
+    assert (tmp_path / "edition" / "edition.json").read_bytes() == before
 
 
 def test_who_had_a_hand_in_the_items_is_said() -> None:
