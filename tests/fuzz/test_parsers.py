@@ -26,8 +26,11 @@ from opentwbench.evaluation.replies import MAX_DETAIL, Failure, Reply, read_comp
 from opentwbench.evaluation.submission_reading import SubmissionRefused, read_provenance, read_rows
 from opentwbench.exam.index import COLUMNS, Index, IndexFormatError, read_index
 from opentwbench.exam.subjects import REGISTRY, assign
+from opentwbench.formosa.corpus import HARMFUL, read_article
 from opentwbench.formosa.grounding import read_judgement
 from opentwbench.formosa.json_replies import read_object
+from opentwbench.formosa.model import LeftOut
+from opentwbench.formosa.windows import cut
 from opentwbench.rag.judging import BEST, MAX_REASON, read_verdict
 from opentwbench.rag.ragas import METRICS, Crash, read_like_twinkle, read_scores
 from resources.partitions import model_of, partition_of
@@ -257,3 +260,60 @@ def test_what_a_judge_of_four_metrics_says(data: bytes) -> None:
     except Crash:
         return  # where Twinkle itself would lose its file
     assert like_twinkle is None or all(0 <= value <= 1 for value in like_twinkle.values())
+
+
+# -- articles of Taiwan.md --------------------------------------------------------------------------------------------
+
+ARTICLE = """---
+title: "鐵盒\\u9905乾"
+category: Food
+tags: [甲, 乙]
+---
+
+## 由來
+
+第一段[^1]，見[《餅》(小說)](https://a.tw/w_(x))與[[糕餅|餅店]]。<!-- 註 -->
+
+> **引文**：一句。
+
+[^1]: 出處
+
+## 參考資料
+""".encode()
+MARK = st.sampled_from(
+    [
+        "[[",
+        "|",
+        "]]",
+        "](",
+        ")",
+        "![",
+        "[^",
+        "<!--",
+        "-->",
+        "<script",
+        "</script>",
+        "> ",
+        "# ",
+        "---\n",
+        "title: ",
+        "&a ",
+        "*a",
+    ]
+)
+
+
+@tried
+@given(
+    damaged(ARTICLE)
+    | st.lists(MARK | TEXT, max_size=30).map(lambda parts: "".join(parts).encode(errors="surrogatepass"))
+)
+def test_an_article_is_read_or_left_out_under_a_reason(data: bytes) -> None:
+    made = read_article("Food/鐵盒餅乾.md", data, "")
+    if isinstance(made, LeftOut):
+        return
+    windows = cut(made)
+    assert "\n\n".join(window.text for window in windows) == made.text
+    for text in (made.title, made.attribution, made.text):
+        assert not HARMFUL.search(text)
+        text.encode()
