@@ -67,7 +67,7 @@ CONFIG: Mapping[str, Any] = {
         "labelLimit": 260,
         "labelOverlap": True,
     },
-    "axisX": {"tickCount": 8},
+    "axisX": {"tickCount": 6, "labelSeparation": 12},
     "padding": {"left": 8, "top": 5, "right": 12, "bottom": 5},
     "legend": {
         "labelColor": INK,
@@ -177,6 +177,12 @@ MOST_SIZE = 20_000.0
 MOST_ROOM = 400.0
 """Most room that is added on a side: a text of a thousand letters must not shrink the drawing to a strip."""
 
+
+def text_width(words: str, size: float) -> float:
+    """How wide a text is at most in the font that a page draws it with, in the units of `size`."""
+    return size * sum(WIDE if ord(char) > 0x2E7F else NARROW for char in words)
+
+
 _STEP = re.compile(r"(translate|rotate|scale|matrix)\(([^()]*)\)")
 
 
@@ -208,7 +214,7 @@ def _texts(element: ElementTree.Element, place: tuple[float, float, float]) -> I
     place = _moved(place, element.get("transform", ""))
     if kind == "text" and element.get("opacity") != "0" and abs(place[0]) > 0.5:
         size = float((element.get("font-size") or "12").removesuffix("px"))
-        long = size * sum(WIDE if ord(char) > 0x2E7F else NARROW for char in "".join(element.itertext()))
+        long = text_width("".join(element.itertext()), size)
         start = place[0] * float(element.get("x") or 0) + place[1] * float(element.get("y") or 0) + place[2]
         before = {"end": 1.0, "middle": 0.5}.get(element.get("text-anchor", "start"), 0.0)
         yield start - before * long, start + (1 - before) * long

@@ -18,7 +18,7 @@ from opentwbench.apparatus.result import Study, StudyError, read_payload
 from opentwbench.apparatus.rows import shown
 from opentwbench.apparatus.studies import STUDIES
 from opentwbench.board import rag_page, text, words
-from opentwbench.board.charts import ACCENT, INK, MUTED, SECOND, ChartError, check_spec
+from opentwbench.board.charts import ACCENT, INK, MUTED, SECOND, ChartError, check_spec, text_width
 from opentwbench.board.queries import Mart, Row
 from opentwbench.board.rendering import Figure, Links, Page, item_path, model_path, study_path, subject_path
 from opentwbench.board.studies import findings_of, shown_table
@@ -45,7 +45,7 @@ AXES_MIN = 3
 """Models that a scatter of two axes needs, as the rank correlation does."""
 
 LABELLED = 6
-"""Models named inside the scatter: the best on the first axis; the table names all."""
+"""Most models named inside the scatter: the best on the first axis; the table names all."""
 
 STRENGTHS = 6
 """Subjects listed as strengths, and as weaknesses."""
@@ -244,15 +244,16 @@ def _axes(mart: Mart, board: Board) -> dict[str, Any] | None:
         and row["protocol_a"] == row["protocol_b"] == board.protocol_name
         and row["spearman"] is not None
     ]
+    named = _named(rows)
     figure = Figure(
         "axes",
-        _scatter(rows),
+        _scatter(rows, named),
         Both(f"{names[0].zh}與{names[1].zh}", f"{names[0].en} and {names[1].en}"),
         Both(
             f"每個點是一個模型，共 {len(rows)} 個；橫軸與縱軸都是正確率（%），橘色為臺灣調校。"
-            "標出第一軸最高的幾個；旁邊的表列出全部。",
+            f"標出第一軸最高的 {len(named)} 個；旁邊的表列出全部。",
             f"Each point is one of {len(rows)} models; both axes are scores in percent; orange is Taiwan-tuned. "
-            "The best on the first axis are named; the table lists all.",
+            f"The best {len(named)} on the first axis {'is' if len(named) == 1 else 'are'} named; the table lists all.",
         ),
         {X: Both(f"{names[0].zh}，正確率 (%)", f"{names[0].en}, score (%)"),
          Y: Both(f"{names[1].zh}，正確率 (%)", f"{names[1].en}, score (%)")},
@@ -264,51 +265,95 @@ def _axis(field: str, title: str, **more: Any) -> dict[str, Any]:
     return {"field": field, "type": "quantitative", "title": title, **more}
 
 
-def _scatter(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    best = {id(row) for row in _apart(sorted(rows, key=lambda row: -row["x"])[:LABELLED], rows)}
+PLOT = (620, 400)
+"""Width and height of the scatter in its own units."""
+
+POINT_ROOM = 12
+"""Units kept free beside the outermost points."""
+
+LABEL_SIZE = 11
+
+LABEL_PLACES = (("right", -9, 4), ("left", 9, 4), ("center", 0, -9), ("center", 0, 17))
+"""Where a name may stand at its point, in the order tried: alignment, and where its base line lies from the point."""
+
+
+def _scatter(rows: Sequence[Mapping[str, Any]], named: Sequence[tuple[str, int]]) -> dict[str, Any]:
     values = [
-        {
-            "x": round(100 * row["x"], 2),
-            "y": round(100 * row["y"], 2),
-            "tuned": "1" if row["tuned"] else "0",
-            "label": text.shorten(text.visible(row["model"]).replace("\n", " ").rpartition("/")[2], 24)
-            if id(row) in best
-            else "",
-        }
+        {"x": round(100 * row["x"], 2), "y": round(100 * row["y"], 2), "tuned": "1" if row["tuned"] else "0"}
         for row in rows
     ]
-    scale = {"zero": False, "padding": 12}
+    best = _best_first(rows)
+    labels = [
+        {"x": round(100 * row["x"], 2), "y": round(100 * row["y"], 2), "label": label, "place": place}
+        for row, (label, place) in zip(best, named, strict=False)
+    ]
+    # Not nice: where a name fits is reckoned from the ends of the data.
+    scale = {"zero": False, "nice": False, "padding": POINT_ROOM}
     x, y = _axis("x", X, scale=scale), _axis("y", Y, scale=scale)
     colour = {"field": "tuned", "type": "nominal", "legend": None,
               "scale": {"domain": ["0", "1"], "range": [ACCENT, SECOND]}}  # fmt: skip
+    names = [
+        {
+            "data": {"values": [each for each in labels if each["place"] == place]},
+            "mark": {"type": "text", "align": align, "baseline": "alphabetic", "dx": dx, "dy": dy,
+                     "fontSize": LABEL_SIZE},
+            "encoding": {"x": x, "y": y, "text": {"field": "label", "type": "nominal"}},
+        }
+        for place, (align, dx, dy) in enumerate(LABEL_PLACES)
+        if any(each["place"] == place for each in labels)
+    ]  # fmt: skip
     return {
-        "width": 620,
-        "height": 400,
+        "width": PLOT[0],
+        "height": PLOT[1],
         "data": {"values": values},
-        "layer": [
-            {"mark": {"type": "point"}, "encoding": {"x": x, "y": y, "color": colour}},
-            {
-                "mark": {"type": "text", "align": "right", "dx": -9, "dy": 1, "fontSize": 11},
-                "encoding": {"x": x, "y": y, "text": {"field": "label", "type": "nominal"}},
-            },
-        ],
+        "layer": [{"mark": {"type": "point"}, "encoding": {"x": x, "y": y, "color": colour}}, *names],
     }
 
 
-LABEL_SPACE = (0.30, 0.045)
-"""Shares of the width and height of the scatter that a label takes up, so that none is drawn over another."""
+def _best_first(rows: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    return sorted(rows, key=lambda row: (-row["x"], -row["y"], row["model"]))
 
 
-def _apart(best: Sequence[Mapping[str, Any]], rows: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """Those of the best whose label would stand neither on that of a better one nor on another point."""
-    wide, high = (max(row[n] for row in rows) - min(row[n] for row in rows) or 1.0 for n in ("x", "y"))
-    kept: list[Mapping[str, Any]] = []
-    for row in best:
-        beside = [each for each in rows if each is not row and 0 <= (row["x"] - each["x"]) / wide < LABEL_SPACE[0] / 2]
-        taken = [each for each in kept if abs(row["x"] - each["x"]) / wide < LABEL_SPACE[0]]
-        if all(abs(row["y"] - each["y"]) / high >= LABEL_SPACE[1] for each in [*beside, *taken]):
-            kept.append(row)
-    return kept
+def _named(rows: Sequence[Mapping[str, Any]]) -> list[tuple[str, int]]:
+    """(name, index of LABEL_PLACES) of the best on the first axis, best first, until one finds no free place.
+
+    Nobody is passed over: a reader takes the first without a name to be worse than every one that has one.
+    """
+    sides = []
+    for field, size in zip(("x", "y"), PLOT, strict=True):
+        least, most = min(row[field] for row in rows), max(row[field] for row in rows)
+        sides.append((least, (size - 2 * POINT_ROOM) / (most - least or 1.0)))
+    (left, wide), (low, high) = sides
+
+    def at(row: Mapping[str, Any]) -> tuple[float, float]:
+        return POINT_ROOM + (row["x"] - left) * wide, PLOT[1] - POINT_ROOM - (row["y"] - low) * high
+
+    points = [(x - 5, y - 5, x + 5, y + 5) for x, y in map(at, rows)]
+    taken: list[tuple[float, float, float, float]] = []
+    found: list[tuple[str, int]] = []
+    for row in _best_first(rows)[:LABELLED]:
+        label = text.shorten(text.visible(row["model"]).replace("\n", " ").rpartition("/")[2], 24)
+        boxes = [_label_box(at(row), label, place) for place in LABEL_PLACES]
+        free = (n for n, box in enumerate(boxes) if box[0] >= 0 and not any(_meet(box, o) for o in [*points, *taken]))
+        place = next(free, None)
+        if place is None:
+            break
+        taken.append(boxes[place])
+        found.append((label, place))
+    return found
+
+
+def _label_box(
+    point: tuple[float, float], label: str, place: tuple[str, int, int]
+) -> tuple[float, float, float, float]:
+    (x, y), (align, dx, dy) = point, place
+    long = text_width(label, LABEL_SIZE)
+    start = x + dx - {"right": 1.0, "center": 0.5, "left": 0.0}[align] * long
+    return start, y + dy - LABEL_SIZE, start + long, y + dy + 3
+
+
+def _meet(one: tuple[float, ...], other: tuple[float, ...]) -> bool:
+    return one[0] < other[2] and other[0] < one[2] and one[1] < other[3] and other[1] < one[3]
 
 
 def _decoding(recorded: str) -> str:
@@ -640,18 +685,21 @@ def study_figures(study: Study) -> tuple[list[Figure], list[str]]:
 
 
 def _changes(mart: Mart) -> Page:
+    # A run whose score no version moved says nothing of a change: it is counted. No score now is no zero.
+    history = [row for row in mart.score_history if row["beside_current"] != 0]
     context = {
         "versions": mart.versions,
         "version_changes": {(row["dataset"], row["dataset_version"]): row for row in mart.version_changes},
         "key_changes": mart.key_changes[:MOST_ROWS],
         "withdrawals": mart.withdrawals[:MOST_ROWS],
         "removed": mart.removed[:MOST_ROWS],
-        "history": mart.score_history[:MOST_ROWS],
+        "history": history[:MOST_ROWS],
+        "unmoved": len(mart.score_history) - len(history),
         "more": {
             "keys": max(0, len(mart.key_changes) - MOST_ROWS),
             "withdrawals": max(0, len(mart.withdrawals) - MOST_ROWS),
             "removed": max(0, len(mart.removed) - MOST_ROWS),
-            "history": max(0, len(mart.score_history) - MOST_ROWS),
+            "history": max(0, len(history) - MOST_ROWS),
         },
     }
     return Page("changes.html", "changes.html.j2", "changes", Both("異動", "Changes"), context)
@@ -681,8 +729,22 @@ authors:
     given-names: Liang-Hsun
 date-released: "2026-11-30"
 url: "https://opentwbench.ai"
-license: Apache-2.0
+references:
+  - type: data
+    title: "tw-exam-bench and its data sets by subject"
+    authors:
+      - name: "Ministry of Examination, Taiwan"
+    license: OGDL-Taiwan-1.0
+    license-url: "https://data.gov.tw/license"
+  - type: data
+    title: "tw-formosa-bench and tw-rag-bench, adapted from Taiwan.md"
+    authors:
+      - name: "Che-Yu Wu and the contributors of Taiwan.md"
+    license: CC-BY-SA-4.0
+    license-url: "https://creativecommons.org/licenses/by-sa/4.0/"
 """
+"""The data sets have two licences, those of their cards, so each is stated where it holds: a list under `license` would
+offer a choice (Citation File Format 1.2.0, `license`). The code has a licence of its own, which no data set is under."""
 
 
 def without_figures(page: Page, reasons: list[str]) -> Page:
