@@ -20,7 +20,7 @@ NAMED = ("--corpus", str(scripted_settings()["corpus"]), "--model", "drafter", "
 WHOLE = (*NAMED, "--pool", "m1", "--pool", "m2", "--edition", "e1", "--date", "2026-11-30")
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def endpoint() -> Iterator[ModelEndpoint]:
     with ModelEndpoint() as running:
         yield running
