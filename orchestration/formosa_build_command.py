@@ -41,7 +41,7 @@ from opentwbench.formosa.digests import code_version
 from opentwbench.formosa.drafting import collect, draft_ask, drafts_bytes, read_drafts
 from opentwbench.formosa.edition_files import hold_earlier
 from opentwbench.formosa.grounding import JUDGE_PROMPT, Grounding, ground, judge_ask, to_judge
-from opentwbench.formosa.judge_study import JudgeResult, may_ground, plant, result_of, verdict_records
+from opentwbench.formosa.judge_study import JudgeResult, may_ground, plant, result_of, same_judge, verdict_records
 from opentwbench.formosa.model import Draft, Screened, Window
 from opentwbench.formosa.orthography import read_lexicon, slips
 from opentwbench.formosa.output import (
@@ -186,12 +186,13 @@ def ground_drafts(
 ) -> None:
     """Let a judge check each draft against its window; what it approves and quotes becomes an item."""
     try:
-        may_ground(_studies(studies), judge, JUDGE_PROMPT.prompt_id)  # before anything is asked
+        study = may_ground(_studies(studies), judge, JUDGE_PROMPT.prompt_id)  # before anything is asked
         known, given = read_windows(windows), read_drafts(drafts)
         screened = _screened(given, known, lexicon, findings)
         ask = judge_ask(to_judge(screened, known), judge)
         stopped = _ask(ask, runs, base_url, api_key_env, concurrency, max_total_tokens)
         found = ground(screened, read_responses(runs / ask.run_id), known, judge, ask.protocol_id)
+        same_judge(study, found.served)
         items = make_items(found, known)
     except KeyError as error:
         _stop(f"{drafts.name}: no window {error}")
@@ -278,7 +279,9 @@ def build(
         sidecar = read_sidecar(read_jsonl(edition / "difficulty.jsonl"))
         whole = _Journals(known, model, judge, runs, lexicon, findings)
         words = read_lexicon(lexicon) if lexicon else None
-        items = make_items(whole.grounding(known), known)
+        grounding = whole.grounding(known)
+        same_judge(passed, grounding.served)
+        items = make_items(grounding, known)
         categories = sorted({window.category for window in known.values()})
         of = {item.item_id: item.category for item in items}
         parts = {}
@@ -297,7 +300,7 @@ def build(
     except (OSError, ValueError) as error:
         _stop(str(error))
     look = None if words is None else partial(slips, lexicon=words)
-    outcomes = [judge_folder(name, out, look, made.code_version)[0] for name in CHECKS]
+    outcomes = [judge_folder(name, out, look, made.code_version, known)[0] for name in CHECKS]
     checks = {each.name: each.detail if each.blocks else "passed" for each in outcomes}
     figures = made.account.to_json()
     _report({"version": written, "edition": frozen.edition_id, "account": figures, "checks": checks})

@@ -126,6 +126,15 @@ def test_from_windows_to_an_edition(place: Path, endpoint: ModelEndpoint) -> Non
     assert endpoint.stats()["requests"] == before
     code, said, figures = built(place, "--findings", str(findings), "--lexicon", str(lexicon(place)))
     assert code == 0 and set(figures["checks"].values()) == {"passed"}, said
+    # Judgements that carry another name than the study's replies are those of no judge that passed.
+    (journal,) = (place / "runs").glob("sound--*/responses.jsonl")
+    whole = journal.read_bytes()
+    journal.write_bytes(whole.replace(b'"served_model": "sound"', b'"served_model": "other"'))
+    assert journal.read_bytes() != whole
+    more = ("--findings", str(findings))
+    for code, said, _ in (grounded(place, endpoint, "sound", *more), built(place, *more)):
+        assert code == 2 and "not one model's" in said, said
+    journal.write_bytes(whole)
     # A corpus that lost windows grounds another set than the one that the pool was measured on.
     (place / "windows.jsonl").write_bytes(windows_bytes(make_window(n) for n in range(N // 2)))
     code, said, _ = built(place)
