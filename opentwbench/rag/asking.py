@@ -11,7 +11,7 @@ import asyncio
 import hashlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,7 @@ from opentwbench.evaluation.model import ErrorClass, Response
 from opentwbench.evaluation.replies import Failure, Reply, read_completion
 from opentwbench.evaluation.runner import BREAKER, NOT_THE_ENDPOINT, Question, response_of
 from opentwbench.rag.model import RagError
+from opentwbench.waiting import backoff
 
 
 @dataclass(frozen=True)
@@ -71,6 +72,8 @@ class Service:
     parameters: Mapping[str, Any] = field(default_factory=dict)
     """Goes into every body: temperature, max_tokens."""
     read: Callable[[bytes, str], Reply | Failure] = read_completion
+    doubt: Callable[[Ask, str | None], str] = field(default=lambda ask, content: "")
+    """Why a reply's content cannot be the reply to that request; '' when it can. What is doubted is asked again."""
 
     @property
     def run_id(self) -> str:
@@ -90,8 +93,9 @@ class Service:
 async def ask_all(service: Service, asks: Sequence[Ask], folder: Path) -> Asked:
     """Ask what the journal in `folder` holds no final reply to. A failing request is an error of its own (fault 10).
 
-    Ends early, saying why, when the endpoint refuses everything, BREAKER requests in a row fail, or the limit is
-    reached. Raises RunLocked and JournalError, and RagError when there is something to ask and no endpoint.
+    A reply that the service doubts never counts: it is asked for again, as often as the endpoint's attempts allow, and
+    ends as an error; a stored one is asked for again as well. Ends early, saying why, when the endpoint refuses
+    everything, BREAKER requests in a row fail, or the limit is reached. Raises RunLocked and JournalError, and RagError when there is something to ask and no endpoint.
     """
     wanted = {ask.key: ask for ask in asks}
     with Journal(folder) as journal:
@@ -148,9 +152,24 @@ class _Round:
             self.replies[key] = response
 
     def open(self, key: tuple[int, str, str]) -> bool:
-        """Whether it must be asked: it has no reply, or an error that says nothing about it."""
+        """Whether it must be asked: it has no reply, a doubtful one, or an error that says nothing about it."""
         held = self.replies.get(key)
-        return held is None or held.error in RETRIED
+        return held is None or held.error in RETRIED or bool(self._doubt(self.wanted[key], held))
+
+    def _doubt(self, ask: Ask, reply: Reply | Response) -> str:
+        return "" if reply.error else self.service.doubt(ask, reply.content)
+
+    async def _asked(self, client: Client, ask: Ask) -> Reply:
+        """The reply, or its error. Raises EndpointStopped."""
+        for attempt in range(1, client.endpoint.attempts + 1):
+            reply = await client.ask(ask.body, ask.question.payload)
+            why = self._doubt(ask, reply)
+            if not why:
+                return replace(reply, attempts=reply.attempts + attempt - 1)
+            if attempt < client.endpoint.attempts:
+                await asyncio.sleep(backoff(attempt, client.endpoint.backoff_base, client.endpoint.backoff_most))
+        # Its tokens were spent: they stay with the record.
+        return replace(reply, content=None, error=ErrorClass.UNREADABLE, error_detail=why[:200], attempts=attempt)
 
     async def work(self, client: Client, waiting: Iterator[Ask]) -> None:
         """Ask one after the other until none is left or the round stops."""
@@ -161,7 +180,7 @@ class _Round:
                 return
             self._under_way += 1
             try:
-                reply = await client.ask(ask.body, ask.question.payload)
+                reply = await self._asked(client, ask)
             except EndpointStopped as error:
                 self.stopped = self.stopped or str(error)
                 return

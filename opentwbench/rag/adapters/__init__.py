@@ -14,9 +14,16 @@ ADAPTERS: dict[str, Callable[[Path], Benchmark]] = {
 
 
 def read_benchmark(name: str, data: Path) -> Benchmark:
-    """The data set of that name from its original files. Raises RagError for an unknown name or what cannot be read."""
+    """The data set of that name from its original files.
+
+    Raises RagError for an unknown name, what cannot be read, and a data set without a question.
+    """
     if name not in ADAPTERS:
         raise RagError(f"{name[:80]!r} is no data set; there are {', '.join(ADAPTERS)}")
     if not data.exists():
         raise RagError(f"{data}: not there; `otb rag download {name}` shows where the files come from")
-    return ADAPTERS[name](data)
+    read = ADAPTERS[name](data)
+    if not read.questions:
+        dropped = ", ".join(f"{n} {reason}" for reason, n in sorted(read.dropped.items())) or "none dropped"
+        raise RagError(f"{name}: no question to ask in {data.name}: {read.rows} rows, {dropped}")
+    return read

@@ -9,6 +9,7 @@ import csv
 import hashlib
 import io
 import json
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -49,12 +50,44 @@ def by_stem(where: Path, suffix: str) -> dict[str, Path]:
 
 
 def read_json(path: Path) -> Any:
-    """The value of a JSON file: bounded, no NaN, no key twice in one object. Raises RagError naming the file."""
+    """The value of a JSON file: bounded, no NaN, no key twice in one object, no lone surrogate.
+
+    Raises RagError naming the file.
+    """
     check_size(path, MAX_JSON)
     try:
-        return json.loads(path.read_bytes(), parse_constant=_constant, object_pairs_hook=unique_keys)
+        return _value(path.read_text(encoding="utf-8-sig"))
     except (ValueError, RecursionError) as error:
         raise RagError(f"{path.name}: not JSON: {excerpt(str(error), 200)}") from None
+
+
+_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
+"""An escape that may stand for half a character. Nearly no file has one, so that nothing more is looked for."""
+
+
+def _value(data: str) -> Any:
+    """The value of a JSON text. Raises ValueError, and names where a lone surrogate stands: no file can hold one."""
+    value = json.loads(data, parse_constant=_constant, object_pairs_hook=unique_keys)
+    if _SURROGATE.search(data) and (places := [place for place, text in _texts(value, "") if _is_cut(text)]):
+        raise ValueError(f"a lone surrogate at {places[0] or 'the top'}")
+    return value
+
+
+def _texts(value: object, place: str) -> Iterator[tuple[str, str]]:
+    """Every text of a value, keys included, with its place: .qa[3].question."""
+    if isinstance(value, str):
+        yield place, value
+    elif isinstance(value, dict):
+        for key, each in value.items():
+            yield f"{place}, a key", key
+            yield from _texts(each, f"{place}.{key}")
+    elif isinstance(value, list):
+        for number, each in enumerate(value):
+            yield from _texts(each, f"{place}[{number}]")
+
+
+def _is_cut(text: str) -> bool:
+    return any("\ud800" <= character <= "\udfff" for character in text)
 
 
 def _constant(name: str) -> Any:
@@ -65,18 +98,16 @@ def read_jsonl(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
     """Where ('file line 3') and record of every line that is not blank. Raises RagError."""
     check_size(path, MAX_JSON)
     with path.open(encoding="utf-8", newline="\n") as file:
+        where = f"{path.name} line 1"
         try:
             for number, line in enumerate(file, 1):
                 where = f"{path.name} line {number}"
                 if line.strip():
-                    yield (
-                        where,
-                        record(json.loads(line, parse_constant=_constant, object_pairs_hook=unique_keys), where),
-                    )
+                    yield where, record(_value(line), where)
         except (ValueError, RecursionError) as error:
             if isinstance(error, RagError):
                 raise
-            raise RagError(f"{path.name}: not JSONL: {excerpt(str(error), 200)}") from None
+            raise RagError(f"{where}: not JSONL: {excerpt(str(error), 200)}") from None
 
 
 def read_csv(path: Path, columns: Iterable[str]) -> Iterator[tuple[str, dict[str, str]]]:

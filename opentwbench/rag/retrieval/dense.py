@@ -10,8 +10,9 @@ from __future__ import annotations
 import hashlib
 import shutil
 import time
+from collections import Counter
 from collections.abc import AsyncIterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import duckdb
@@ -23,7 +24,7 @@ from opentwbench.evaluation.model import Response
 from opentwbench.rag.asking import Ask, Asked, Service, ask_all
 from opentwbench.rag.chunking import Cut, chunks
 from opentwbench.rag.model import Chunk, Document, Passage, RagError
-from opentwbench.rag.retrieval.embeddings import Matrix, ask_for, vectors_of
+from opentwbench.rag.retrieval.embeddings import Matrix, ask_for, doubt_of, vectors_of
 from opentwbench.rag.retrieval.system import Ingested, Query, Retrieved, files_below, indexed_text
 
 INDEX_NAME = "vectors.duckdb"
@@ -45,8 +46,7 @@ class Dense:
         held = list(chunks(documents, self.cut))
         batches = [held[n : n + self.batch] for n in range(0, len(held), self.batch)]
         asks = [self._ask(batch) for batch in batches]
-        asked = await ask_all(self.service, asks, self.folder / "documents")
-        parts = [self._vectors(asked, ask, len(batch)) for ask, batch in zip(asks, batches, strict=True)]
+        asked, parts = await self._embed(asks)
         self._build(held, np.concatenate(parts))
         spent = asked.spending
         return Ingested(
@@ -57,15 +57,30 @@ class Dense:
             estimated=spent.estimated,
         )
 
+    async def _embed(self, asks: Sequence[Ask]) -> tuple[Asked, list[Matrix]]:
+        """The vectors of all requests, in order; replies of another dimension than most are asked for again."""
+        place, wanted = self.folder / "documents", _declared(self.service)
+        asked = await ask_all(self._doubting(wanted), asks, place)
+        parts = [self._vectors(asked, ask) for ask in asks]
+        widths = Counter(part.shape[1] for part in parts)
+        if len(widths) > 1:
+            again = await ask_all(self._doubting(widths.most_common(1)[0][0]), asks, place)
+            asked, parts = again, [self._vectors(again, ask) for ask in asks]
+        return asked, parts
+
+    def _doubting(self, dimension: int | None) -> Service:
+        """The service, in doubt of every reply that is not as many vectors as texts, all of that dimension."""
+        return replace(self.service, doubt=lambda ask, content: doubt_of(ask, content, dimension))
+
     def _ask(self, batch: Sequence[Chunk]) -> Ask:
         name = hashlib.sha256("\n".join(chunk.chunk_id for chunk in batch).encode("utf-8", "replace")).hexdigest()[:16]
         return ask_for(self.service, name, [indexed_text(chunk) for chunk in batch])
 
-    def _vectors(self, asked: Asked, ask: Ask, expected: int) -> Matrix:
+    def _vectors(self, asked: Asked, ask: Ask) -> Matrix:
         reply = asked.replies.get(ask.key)
         if reply is None or reply.error:
             raise RagError(f"embeddings of {self.service.model}: {_why(asked, reply)}; the stage can be started again")
-        return vectors_of(reply, expected)
+        return vectors_of(reply, len(ask.body["input"]))
 
     def _build(self, held: Sequence[Chunk], vectors: Matrix) -> None:
         if len(vectors) != len(held):
@@ -92,15 +107,13 @@ class Dense:
         with self._open() as base:
             dimension = self._check(base)
             asks = [ask_for(self.service, query.question_id, [query.text]) for query in queries]
-            asked = await ask_all(self.service, asks, self.folder / "queries")
+            asked = await ask_all(self._doubting(dimension), asks, self.folder / "queries")
             for query, ask in zip(queries, asks, strict=True):
                 reply = asked.replies.get(ask.key)
                 if reply is None or reply.error:
                     yield Retrieved(query.question_id, (), 0.0, f"embedding: {_why(asked, reply)}")
                     continue
                 vector = vectors_of(reply, 1)[0]
-                if len(vector) != dimension:
-                    raise RagError(f"the index has {dimension} dimensions, {self.service.model} gave {len(vector)}")
                 started = time.perf_counter()
                 found = _search(base, vector, k)
                 seconds = reply.latency_ms / 1000 + time.perf_counter() - started
@@ -129,6 +142,12 @@ class Dense:
 
 
 _COLUMNS = ("chunk_id", "doc_id", "start", "end", "label", "text")
+
+
+def _declared(service: Service) -> int | None:
+    """The dimension that the requests ask for, if they do."""
+    wanted = service.parameters.get("dimensions")
+    return wanted if type(wanted) is int else None
 
 
 def _why(asked: Asked, reply: Response | None) -> str:

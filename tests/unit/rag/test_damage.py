@@ -29,7 +29,7 @@ ROW = {
 
 
 def tw_rag(folder: Path, *rows: Any) -> Path:
-    lines = (row if isinstance(row, str) else json.dumps(row, ensure_ascii=False) for row in rows)
+    lines = (row if isinstance(row, str) else json.dumps(row) for row in rows)
     (folder / "ragas.jsonl").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
     return folder
 
@@ -56,6 +56,10 @@ def test_a_sound_tw_rag_row_is_read_whole(tmp_path: Path) -> None:
         ({"question": None}, "question is missing or empty"),
         ({"reference": 16}, "reference is no text"),
         ({"category": " "}, "category is missing or empty"),
+        ({"question": "題\ud800"}, r"lone surrogate at \.question"),
+        ({"contexts": ["甲", "乙", "丙\udfff", "丁"]}, r"lone surrogate at \.contexts\[2\]"),
+        ({"item_id": "\ud83d"}, r"lone surrogate at \.item_id"),
+        ({"\ud800": "x"}, "lone surrogate at , a key"),
     ],
 )
 def test_a_damaged_tw_rag_row_names_its_line(tmp_path: Path, change: dict[str, Any], reason: str) -> None:
@@ -69,6 +73,14 @@ def test_a_damaged_tw_rag_row_names_its_line(tmp_path: Path, change: dict[str, A
 def test_a_line_that_is_no_object_is_refused(tmp_path: Path, line: str) -> None:
     with pytest.raises(RagError, match=r"ragas\.jsonl"):
         read_benchmark("tw_rag", tw_rag(tmp_path, ROW, line))
+
+
+def test_a_surrogate_pair_is_a_character_and_an_empty_list_has_no_question(tmp_path: Path) -> None:
+    made = read_benchmark("tw_rag", tw_rag(tmp_path, {**ROW, "question": "\U0001f600 是什麼？"}))
+    assert made.questions[0].question.startswith("\U0001f600")
+    (tmp_path / "locomo10.json").write_text("[]")
+    with pytest.raises(RagError, match=r"locomo: no question to ask in .*: 0 rows, none dropped"):
+        read_benchmark("locomo", tmp_path)
 
 
 def test_an_id_that_stands_twice_and_a_file_that_is_not_there_are_named(tmp_path: Path) -> None:
