@@ -10,7 +10,6 @@ replies but for the clock, the mart row by row. The loopback servers count what 
 from __future__ import annotations
 
 import json
-import os
 import re
 import shutil
 from collections import Counter
@@ -45,12 +44,7 @@ from samples.hub import WRITE, HubFault, LoopbackHub
 from samples.loopback import Fault, FaultKind, LoopbackMinistry
 from samples.model_endpoint import ModelEndpoint
 
-# Asked for by name until it has run in one go: its stages have been run one after the other only (docs/operations.md).
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.timeout(1800),
-    pytest.mark.skipif(os.environ.get("OTB_REHEARSAL") != "1", reason="the rehearsal runs with OTB_REHEARSAL=1"),
-]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
 
 TOKEN = "hf_rehearsalSecret0123456789"
 MODEL = "scripted/model"
