@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from opentwbench.apparatus.result import BETWEEN, Cell, Column, Study, Table, spoken
 from opentwbench.apparatus.result import Both as StudyText
-from opentwbench.apparatus.result import Cell, Column, Study, Table, spoken
 from opentwbench.board import text, words
 from opentwbench.board.words import Both
 from opentwbench.exam.subjects import REGISTRY
@@ -61,6 +61,11 @@ class ShownCell:
     interval: Both
     low: float | int | None = None
     high: float | int | None = None
+
+    @property
+    def is_words(self) -> bool:
+        """Whether the raw value holds a text in both languages, of which a download takes the one that is shown."""
+        return isinstance(self.value, str) and BETWEEN in self.value
 
 
 @dataclass(frozen=True, slots=True)

@@ -322,6 +322,16 @@ def test_theme_is_kept_and_downloads_hold_what_is_shown(visit: Any) -> None:
     rows = json.loads(Path(started.value.path()).read_text(encoding="utf-8"))
     assert [row["model"] for row in rows] == models(page)
     assert {"accuracy", "accuracy_low", "accuracy_high", "parse_rate"} <= set(rows[0])
+    assert started.value.suggested_filename == "opentwbench-exam_sample-box.json"
+    told = {"benchmark": "exam_sample", "protocol_name": "box", "ranked_by": "strict", "open_weights": 1}
+    assert all({key: row[key] for key in told} == told for row in rows)
+    sized = {row["model"]: row["parameters_b"] for row in rows}
+    chips = "[...document.querySelectorAll('#board tbody tr:not([hidden]) .chips')].map(each => each.innerText)"
+    assert all(isinstance(size, int | float) for size in sized.values() if size is not None)
+    for row, shown in zip(rows, page.evaluate(chips), strict=True):
+        assert all(word in shown for word in (row["licence"], row["annotations"]) if word and len(word) < 20)
+        assert ("Taiwan-tuned" in shown) == (row["taiwan_tuned"] == 1)
+        assert (row["parameters_b"] is not None) == bool(re.search(r"\d[MBT]\b", shown))
     page.uncheck("input[name=open]")
     with page.expect_download() as started:
         page.click("button[data-save=csv]")

@@ -53,11 +53,16 @@
 
   function record(table, row) {
     var made = {};
+    // What is the same in every row of a leaderboard stands at its table.
+    [['benchmark', 'benchmark'], ['protocol_name', 'protocol'], ['ranked_by', 'ranked']].forEach(function (each) {
+      var held = table.getAttribute('data-' + each[1]);
+      if (held !== null) made[each[0]] = held;
+    });
     heads(table).forEach(function (head, n) {
       var key = head.getAttribute('data-key');
       if (!key) return;
       var cell = row.cells[n], text = value(cell), number = Number(text);
-      made[key] = text === '' ? null : isNaN(number) || key === 'model' ? text : number;
+      made[key] = text === '' ? null : isNaN(number) || head.hasAttribute('data-text') ? text : number;
       if (cell.hasAttribute('data-l')) {
         made[key + '_low'] = cell.getAttribute('data-l') === '' ? null : Number(cell.getAttribute('data-l'));
         made[key + '_high'] = cell.getAttribute('data-h') === '' ? null : Number(cell.getAttribute('data-h'));
@@ -71,6 +76,13 @@
     // A spreadsheet would carry out a text that begins so.
     var safe = /^[=+\-@\t\r]/.test(cell) ? "'" + cell : cell;
     return '"' + safe.replace(/"/g, '""') + '"';
+  }
+  // By benchmark and protocol where it is a leaderboard, else by the page and the table's place on it.
+  function fileName(table) {
+    var page = location.pathname.split('/').pop().replace(/\.html$/, '');
+    var of = table.hasAttribute('data-benchmark')
+      ? [table.getAttribute('data-benchmark'), table.getAttribute('data-protocol')] : [page, table.id || 'table'];
+    return ['opentwbench'].concat(of).join('-').replace(/[^A-Za-z0-9._-]+/g, '-').slice(0, 120);
   }
   function save(table, kind) {
     var rows = rowsOf(table).filter(function (row) { return !row.hidden; })
@@ -86,7 +98,7 @@
     var link = document.createElement('a');
     var type = kind === 'json' ? 'application/json' : 'text/csv;charset=utf-8';
     link.href = URL.createObjectURL(new Blob([text], { type: type }));
-    link.download = 'opentwbench-' + (table.id || 'table') + '.' + kind;
+    link.download = fileName(table) + '.' + kind;
     document.body.appendChild(link);
     link.click();
     link.remove();
