@@ -38,28 +38,28 @@ from opentwbench.evaluation.scoring import rate
 
 TITLE = Both("策展與可偵測的錯誤", "Curation, and failures that show")
 QUESTION = Both(
-    "若把全部模型都答對的題目刪掉，頂尖分數會變成多少？哪些失敗會自己現形、哪些是無聲的？",
-    "What would pruning the items that every model solves do to top scores, and which failures are loud or silent?",
+    "若把每次執行都答對的題目刪掉，頂尖分數會變成多少？哪些失敗會自己現形、哪些是無聲的？",
+    "What would pruning the items that every run solves do to top scores, and which failures are loud or silent?",
 )
 METHOD_TEXT = Both(
-    "只看榜上每個模型都有回覆的題目。刪去全對題只改變水準，不改變名次，也不改變任何配對檢定"
+    "只看榜上每次執行都有回覆的題目；一個模型的兩種長度上限是兩次執行。刪去全對題只改變水準，不改變名次，也不改變任何配對檢定"
     "（相異題不會被刪；表中為與次一名的 McNemar 精確檢定）。"
     "失敗分兩類：有聲（端點報錯，可重試）與無聲（收到回覆，但讀法讀不到、被截斷、空白、拒答，或兩種讀法結果不同）。"
     "比例附 95% Wilson 區間。n 為回應數。",
-    "Only items to which every model of a board replied. Pruning the items that all solve changes the level, never the "
-    "order and no paired test (discordant items are not pruned; the table has McNemar's exact test against the next "
-    "model). A failure is loud when the endpoint reports it and it "
-    "can be asked again, silent when a reply came that is unread, cut, empty, declined, or read in two ways. Shares "
-    "carry 95% Wilson intervals. n counts responses.",
+    "Only items to which every run of a board replied; a model under two budgets has two runs. Pruning the items that "
+    "all solve changes the level, never the order and no paired test (discordant items are not pruned; "
+    "the table has McNemar's exact test against the next run). A failure is loud when the endpoint reports it "
+    "and it can be asked again, silent when a reply came that is unread, cut, empty, declined, or read in two ways. "
+    "Shares carry 95% Wilson intervals. n counts responses.",
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Pruned:
-    """A board before and after pruning what all models solve."""
+    """A board before and after pruning what all runs solve."""
 
     items: int
-    """Items to which every model replied."""
+    """Items to which every run replied."""
     solved: int
     """Of these, solved by all."""
     unsolved: int
@@ -67,8 +67,8 @@ class Pruned:
     right: dict[str, int]
     """Run id -> right of `items`."""
     next_p: dict[str, float]
-    """Run id -> McNemar's exact p against the next model of the ranking, with and without the pruned items; the last
-    model has none."""
+    """Run id -> McNemar's exact p against the next run of the ranking, with and without the pruned items; the last
+    run has none."""
 
     @property
     def stretch(self) -> float | None:
@@ -193,7 +193,7 @@ def study(inputs: Inputs) -> Study:
         counted.responses,
         inputs.label(used),
         (
-            Table(Both("刪去全對題之後", "After pruning what all models solve"), _SCORES, tuple(scores[:2_000])),
+            Table(Both("刪去全對題之後", "After pruning what all runs solve"), _SCORES, tuple(scores[:2_000])),
             Table(Both("各榜的題目", "Items of each board"), _ITEMS, tuple(map(_items, pruned.items()))),
             Table(Both("有聲與無聲的失敗", "Loud and silent failures"), _FAILURES, failures),
         ),
@@ -248,15 +248,15 @@ def _finding(pruned: dict[tuple[str, str], Pruned], scores: Sequence[tuple[Cell,
     after_en = "undefined (nothing is left)" if top[7] is None else f"{top[7]:.1f}%"
     name = board_name(*board)
     return Both(
-        f"{name.zh}：{found.items:,} 題中 {found.solved:,} 題全對；刪去後榜首由 {top[4]:.1f}% 變為 {after}，"
+        f"{name.zh}：{len(found.right):,} 次執行在 {found.items:,} 題中有 {found.solved:,} 題全對；"
+        f"刪去後榜首由 {top[4]:.1f}% 變為 {after}，"
         "名次不變。"
         f"{counted.responses:,} 則回應中有聲失敗 {loud:,}（重試後答對 {saved:,}），無聲失敗 {silent:,}"
         f"（寬鬆讀法會判對 {found_again:,}）。",
-        f"{name.en}: all models solve {found.solved:,} of {found.items:,} items; without them the top "
-        "score "
-        f"of {top[4]:.1f}% becomes {after_en}, and no rank changes. Of {counted.responses:,} responses {loud:,} failed "
-        f"loudly ({saved:,} right after a retry) and {silent:,} silently ({found_again:,} right for the lenient "
-        "reader).",
+        f"{name.en}: all {len(found.right):,} runs solve {found.solved:,} of {found.items:,} items; without them the "
+        f"top score of {top[4]:.1f}% becomes {after_en}, and no rank changes. Of {counted.responses:,} responses "
+        f"{loud:,} failed loudly ({saved:,} right after a retry) and {silent:,} silently ({found_again:,} right "
+        "for the lenient reader).",
     )
 
 
@@ -280,7 +280,7 @@ _SCORES = (
 _ITEMS = (
     BENCHMARK,
     PROTOCOL,
-    Column("models", Both("模型數", "models")),
+    Column("runs", Both("執行數", "runs")),
     N,
     Column("solved", Both("全對", "solved by all"), "items"),
     Column("unsolved", Both("全錯", "solved by none"), "items"),
