@@ -104,8 +104,20 @@ def _judging(name: str, judge: Callable[[BuildStats], CheckOutcome], folder: Pat
         if stats.papers.index_rows == 0:
             return CheckOutcome(name, False, "error", {"index_rows": 0}, "no source: the subject has no paper")
         return judge(stats)
-    except DatasetError as error:
-        return CheckOutcome(name, False, "error", {}, str(error))
+    except Exception as error:
+        return damaged(name, folder, error)
+
+
+def damaged(name: str, folder: Path, error: Exception) -> CheckOutcome:
+    """The failed check of a folder that is damaged in whatever way: what was wrong, and no path of the machine."""
+    if isinstance(error, DatasetError):
+        why = str(error)
+    elif isinstance(error, OSError):
+        why = f"{Path(str(error.filename or folder.name)).name}: {error.strerror or type(error).__name__}"
+    else:
+        # Files come from outside, and what is wrong with them is no closed list.
+        why = f"not readable as {name} reads it: {type(error).__name__}: {excerpt(str(error), 200)}"
+    return CheckOutcome(name, False, "error", {}, why)
 
 
 def read_stats(folder: Path) -> BuildStats:

@@ -32,7 +32,7 @@ from opentwbench.dataset.manifest import (
 )
 from opentwbench.dataset.model import DatasetError
 from opentwbench.dataset.publication import Verdict, judge_by
-from opentwbench.dataset.validators import CheckOutcome, csv_differences, letter_skew, outcome_of
+from opentwbench.dataset.validators import CheckOutcome, csv_differences, damaged, letter_skew, outcome_of
 from opentwbench.dataset.versions import CHANGELOG_HEADER, withdrawn_bytes
 from opentwbench.exam.fingerprint import item_id, loose
 from opentwbench.formosa.accounting import Account, total
@@ -417,15 +417,10 @@ def run_check(name: str, folder: Path, screen: Orthography | None, windows: Wind
     look = partial(_look, name, screen, windows) if name in _GIVEN else _PLAIN[name]
     try:
         return look(folder)
-    except (DatasetError, CurationError, JudgeStudyError) as error:
-        why = str(error)
-    except OSError as error:
-        # Only the name: a path tells of the machine.
-        why = f"{Path(str(error.filename or folder.name)).name}: {error.strerror or type(error).__name__}"
+    except (CurationError, JudgeStudyError) as error:
+        return damaged(name, folder, DatasetError(str(error)))
     except Exception as error:
-        # Files come from outside, and what is wrong with them is no closed list.
-        why = f"not readable as {name} reads it: {type(error).__name__}: {excerpt(str(error), 200)}"
-    return CheckOutcome(name, False, "error", {}, why)
+        return damaged(name, folder, error)
 
 
 _GIVEN = ("orthography", "grounding_recorded")

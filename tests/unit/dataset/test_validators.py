@@ -108,6 +108,19 @@ def test_a_check_of_rows_does_not_pass_without_rows(name: str, write: Write) -> 
     assert "no rows" in outcome.detail
 
 
+@pytest.mark.parametrize("ruin", ["missing", "a folder", "no text", "a huge number"])
+def test_a_ruined_csv_is_a_failed_check_that_names_it(ruin: str, write: Write, agreed: Dataset) -> None:
+    folder = write(agreed)
+    (folder / CSV_NAME).unlink()
+    if ruin == "a folder":
+        (folder / CSV_NAME).mkdir()
+    elif ruin != "missing":
+        (folder / CSV_NAME).write_bytes({"no text": b"\xff\x00\xfe", "a huge number": b"9" * 200_000}[ruin])
+    outcome = check("csv_mirrors_jsonl", folder)
+    assert not outcome.passed and outcome.severity == "error" and outcome.detail
+    assert str(folder) not in outcome.detail
+
+
 @pytest.mark.parametrize("name", BLOCKING_CHECKS)
 @pytest.mark.parametrize("missing", [JSONL_NAME, STATS_NAME])
 def test_a_missing_or_ruined_file_blocks(name: str, missing: str, write: Write, agreed: Dataset) -> None:
