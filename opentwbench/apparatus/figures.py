@@ -137,6 +137,18 @@ def signed(value: float, digits: int = 1) -> str:
     return f"{value:+.{digits}f}".replace("-", "\u2212")
 
 
+def plain(value: float, digits: int = 2) -> str:
+    """A coefficient in a sentence, with the true minus."""
+    return f"{value:.{digits}f}".replace("-", "\u2212")
+
+
+def outwards(low: float, high: float, digits: int = 2) -> tuple[str, str]:
+    """The ends of an interval in a sentence, rounded outwards as in every table: it never looks narrower than it is."""
+    fine = 10**digits
+    # What is exact to a billionth is exact: 0.3 * 10 must not become a tenth wider.
+    return plain(math.floor(low * fine + 1e-9) / fine, digits), plain(math.ceil(high * fine - 1e-9) / fine, digits)
+
+
 # -- columns ----------------------------------------------------------------------------------------------------------
 
 BENCHMARK = Column("benchmark", Both("評測集", "benchmark"))
@@ -169,7 +181,8 @@ def paired_cells(pair: Paired) -> tuple[Cell, ...]:
     """A paired comparison: n, right under one only (twice), difference in points with its interval, exact p."""
     low, high = pair.interval
     exact = p_value(pair.test.exact_p)
-    return pair.n, pair.only_first, pair.only_second, points(pair.points), points(low), points(high), exact
+    # The ends keep four digits: rounded twice, an end could come to lie inside the interval.
+    return pair.n, pair.only_first, pair.only_second, points(pair.points), rounded(low), rounded(high), exact
 
 
 # -- charts -----------------------------------------------------------------------------------------------------------

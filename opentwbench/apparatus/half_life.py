@@ -64,6 +64,12 @@ def period(released: object) -> str | None:
     return f"{match[1]} H{1 if int(match[2]) <= 6 else 2}"
 
 
+def period_name(when: str) -> Both:
+    """A half-year as it is read: '2026 H1' is 2026 上半年."""
+    year, _, half = when.partition(" ")
+    return Both(f"{year} {'上' if half == 'H1' else '下'}半年", when)
+
+
 def standing(score: float, low: float = LOW, high: float = HIGH) -> str:
     """Where a score lies; both ends belong to the band."""
     return BELOW if score < low else ABOVE if score > high else INSIDE
@@ -190,7 +196,7 @@ def _periods(board: tuple[str, str], dated: Sequence[Dated]) -> Iterable[tuple[C
     for name in sorted(by_period):
         counts, n = by_period[name], by_period[name].total()
         shares = (cell for where in (INSIDE, ABOVE, BELOW) for cell in percent(rate(counts[where], n)))
-        yield *board, name, n, *shares
+        yield *board, period_name(name).in_one(), n, *shares
 
 
 def _survived(board: tuple[str, str], dated: Sequence[Dated]) -> tuple[Cell, ...] | None:
@@ -207,7 +213,7 @@ def _finding(found: Mapping[tuple[str, str], Sequence[Dated]], survived: Sequenc
     zh, en = [], []
     for (benchmark, protocol), dated in found.items():
         when, name = half_life(dated), board_name(benchmark, protocol)
-        zh.append(f"{name.zh}半衰期{f'：{when}' if when else '尚未到達'}")
+        zh.append(f"{name.zh}半衰期{f'：{period_name(when).zh}' if when else '尚未到達'}")
         en.append(f"{name.en}: {f'half-life reached in {when}' if when else 'half-life not reached'}")
     for row in survived:
         if row[5] is not None:
@@ -222,7 +228,7 @@ def _chart(board: tuple[str, str], dated: Sequence[Dated]) -> Chart:
     for each in dated:
         by_period[each.period][standing(each.score)] += 1
     marks: list[dict[str, Cell]] = [
-        {"name": name, "value": by_period[name][where], "series": STANDINGS[where].in_one()}
+        {"name": period_name(name).in_one(), "value": by_period[name][where], "series": STANDINGS[where].in_one()}
         for name in sorted(by_period)
         for where in (BELOW, INSIDE, ABOVE)
     ]

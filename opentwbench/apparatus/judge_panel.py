@@ -17,10 +17,12 @@ from opentwbench.apparatus.figures import (
     HIGH,
     LOW,
     Paired,
+    outwards,
     paired,
     paired_cells,
     paired_columns,
     percent,
+    plain,
     range_chart,
     rounded,
     share,
@@ -28,9 +30,18 @@ from opentwbench.apparatus.figures import (
 from opentwbench.apparatus.result import SAMPLE, Both, Cell, Column, MissingInput, Study, StudyError, Table
 from opentwbench.apparatus.rows import Inputs
 from opentwbench.dataset.contract import excerpt
+from opentwbench.evaluation.model import Rate
 from opentwbench.evaluation.scoring import rate
-from opentwbench.formosa.judge_study import Defect, JudgeResult, JudgeStudyError
+from opentwbench.formosa.judge_study import (
+    PASS_APPROVAL,
+    PASS_DETECTION,
+    PER_CLASS,
+    Defect,
+    JudgeResult,
+    JudgeStudyError,
+)
 from opentwbench.formosa.panel import Decisions, Degeneracy, decisions, degeneracy
+from opentwbench.formosa.served import several
 from opentwbench.statistics.intervals import Z95
 
 MAX_NAME, MAX_VERDICTS, MAX_JUDGES = 200, 500_000, 50
@@ -308,7 +319,43 @@ def _source(judges: Iterable[str], has_study: bool) -> Both:
 
 def _passed(results: Mapping[str, JudgeResult]) -> Iterable[tuple[Cell, ...]]:
     for judge, of in results.items():
-        yield judge, (Both("可以", "yes") if of.passed else Both("不可以", "no")).in_one(), "; ".join(of.failures())
+        short = failures(of)
+        why = Both("；".join(each.zh for each in short), "; ".join(each.en for each in short))
+        yield (
+            judge,
+            (Both("可以", "yes") if of.passed else Both("不可以", "no")).in_one(),
+            why.in_one() if short else "",
+        )
+
+
+def failures(of: JudgeResult) -> list[Both]:
+    """Why a judge may not ground, as `JudgeResult.failures` finds it, in both languages; a test holds the two equal.
+
+    Ends of intervals are rounded outwards, as in the tables beside it.
+    """
+    found: list[Both] = []
+    if several(of.served):
+        found.append(Both("回覆出自不只一個模型", "its replies are not of one model alone"))
+    if of.good.approval.low < PASS_APPROVAL:
+        found.append(_short(Both("通過", "approves"), of.good.approval, PASS_APPROVAL, Both("好題", "good items")))
+    for defect, words in _WORDS.items():
+        figures = of.planted.get(defect)
+        trials = figures.trials if figures else 0
+        if figures is None or trials < PER_CLASS:
+            zh = f"植入「{words.zh}」只判了 {trials} 題，需要 {PER_CLASS} 題"
+            found.append(Both(zh, f"{trials} with a planted {words.en} judged, {PER_CLASS} are needed"))
+        elif figures.detection.low < PASS_DETECTION:
+            planted = Both(f"植入的「{words.zh}」", f"planted: {words.en}")
+            found.append(_short(Both("抓到", "finds"), figures.detection, PASS_DETECTION, planted))
+    return found
+
+
+def _short(verb: Both, found: Rate, mark: float, what: Both) -> Both:
+    low, _ = outwards(100 * found.low, 100 * found.high, 1)
+    return Both(
+        f"{what.zh} {found.n} 題中{verb.zh} {found.hits} 題：區間下限 {low}%，門檻 {mark:.0%}",
+        f"{verb.en} {found.hits} of {found.n} ({what.en}): lower end {low}%, the mark is {mark:.0%}",
+    )
 
 
 def _finding(
@@ -327,8 +374,9 @@ def _finding(
         zh += f"；兩兩一致率 {min(raw):.1%} 至 {max(raw):.1%}"
         en += f"; pairs agree on {min(raw):.1%} to {max(raw):.1%}"
     if kappas:
-        zh += f"（κ {min(kappas):.2f} 至 {max(kappas):.2f}）"
-        en += f" (kappa {min(kappas):.2f} to {max(kappas):.2f})"
+        least, most_alike = plain(min(kappas)), plain(max(kappas))
+        zh += f"（κ {least} 至 {most_alike}）"
+        en += f" (kappa {least} to {most_alike})"
     if found.drafts:
         most = max(found.alone, key=lambda judge: found.alone[judge])
         zh += f"；{found.drafts:,} 份草稿中 {found.unanimous:,} 份一致通過，{most} 單獨否決 {found.alone[most]:,} 份"
@@ -420,5 +468,5 @@ _CALIBRATION = (
 _PASSED = (
     _JUDGE,
     Column("passed", Both("可判定有據", "may ground")),
-    Column("why_not", Both("未達標之處（英文）", "why not")),
+    Column("why_not", Both("未達標之處", "why not")),
 )

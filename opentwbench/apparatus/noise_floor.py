@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations, pairwise
 from typing import Any
 
@@ -47,13 +47,13 @@ QUESTION = Both(
 METHOD_TEXT = Both(
     "同一題在不同試卷重出時比較官方答案文字（至少兩份不同 PDF 才算獨立證據）。底線由不一致率的 95% Wilson 上界 d 求得："
     "若兩份答案各自獨立出錯，錯鍵對兩模型差距的影響至多 1 − √(1 − 2d)（推導見文件）；兩份都錯成一樣的，看不出來。"
-    "榜上相鄰兩模型逐題配對，附 McNemar 精確檢定。n 為重出題組數。",
+    "榜上相鄰兩次執行逐題配對（一個模型的兩種長度上限是兩次執行），附 McNemar 精確檢定。n 為重出題組數。",
     "Official answers of reprints are compared by text (groups of at least two distinct PDFs are independent "
     "evidence). "
     "From the upper 95% Wilson bound d of the share that disagrees comes the floor: keys that err independently move a "
     "difference of two models by at most 1 − √(1 − 2d) (derived in the documentation); a mistake that both prints "
-    "share is not seen. Neighbours on a board are paired by item, with McNemar's exact "
-    "test. n counts groups of reprints.",
+    "share is not seen. Neighbouring runs of a board (a model under two budgets has two) are paired by item, with "
+    "McNemar's exact test. n counts groups of reprints.",
 )
 
 
@@ -85,7 +85,7 @@ def floors(figures: Iterable[Mapping[str, Any]]) -> tuple[Floor, Floor]:
 
 @dataclass(frozen=True, slots=True)
 class Neighbours:
-    """Two models next to each other on a board, the better one first."""
+    """Two runs next to each other on a board, the better one first."""
 
     better: str
     worse: str
@@ -121,7 +121,7 @@ def _accuracy(of: Mapping[str, bool]) -> float | None:
 
 
 def pairs_below(scores: Iterable[float], floor: float) -> tuple[int, int]:
-    """(pairs of models whose scores, shares, differ by at most the floor in points; all pairs)."""
+    """(pairs of runs whose scores, shares, differ by at most the floor in points; all pairs)."""
     differences = [100 * abs(a - b) for a, b in combinations(scores, 2)]
     return sum(each <= floor for each in differences), len(differences)
 
@@ -145,10 +145,10 @@ def study(inputs: Inputs) -> Study:
             significant = each.pair.test.exact_p < SIGNIFICANT
             close, unresolved = close + within, unresolved + (not significant)
             verdict = (Both("之下", "below") if within else Both("之上", "above")).in_one()
-            cells = paired_cells(each.pair)
+            cells = _better_less_next(each.pair)
             rows.append((benchmark, protocol, each.better, each.worse, *cells, verdict, _YES if significant else _NO))
     if not rows:
-        raise MissingInput("榜上不足兩個模型", "no exam board has two complete runs")
+        raise MissingInput("榜上不足兩次執行", "no exam board has two complete runs")
     return Study(
         "noise_floor",
         TITLE,
@@ -156,12 +156,12 @@ def study(inputs: Inputs) -> Study:
         METHOD_TEXT,
         Both(
             f"{own.groups:,} 組獨立重出題中 {own.flagged:,} 組答案不一致，底線為 {floor:.2f} 個百分點。{total:,} "
-            "對模型中有 "
-            f"{below:,} 對差距不超過底線；{len(rows):,} 對相鄰模型中 {close:,} 對在底線之下，{unresolved:,} "
+            "對執行中有 "
+            f"{below:,} 對差距不超過底線；{len(rows):,} 對相鄰執行中 {close:,} 對在底線之下，{unresolved:,} "
             "對檢定不顯著。",
             f"{own.flagged:,} of {own.groups:,} independent groups of reprints disagree: the floor is {floor:.2f} "
             "points. "
-            f"{below:,} of {total:,} pairs of models differ by no more; of {len(rows):,} neighbours {close:,} lie "
+            f"{below:,} of {total:,} pairs of runs differ by no more; of {len(rows):,} neighbouring runs {close:,} lie "
             "below "
             f"the floor and {unresolved:,} do not differ by the test.",
         ),
@@ -176,11 +176,11 @@ def study(inputs: Inputs) -> Study:
                     _key(Both("至少兩份不同 PDF", "at least two PDFs").in_one(), own),
                 ),
             ),
-            Table(Both("相鄰模型的差距", "Differences of neighbours"), _NEIGHBOURS, tuple(rows[:2_000])),
+            Table(Both("相鄰執行的差距", "Differences of neighbouring runs"), _NEIGHBOURS, tuple(rows[:2_000])),
         ),
         (
             range_chart(
-                Both("相鄰模型差距與 95% 區間", "Differences of neighbours with 95% intervals"),
+                Both("相鄰執行差距與 95% 區間", "Differences of neighbouring runs with 95% intervals"),
                 [_mark(row) for row in rows],
                 Both("較前減較後（百分點）", "better less next (points)"),
                 Both("榜", "board"),
@@ -191,19 +191,29 @@ def study(inputs: Inputs) -> Study:
 
 def _mark(row: Sequence[Cell]) -> dict[str, Cell]:
     benchmark, protocol, better, worse, *_, difference, low, high, _, _, _ = row
-    value = {"value": _back(difference), "low": _back(high), "high": _back(low)}
+    value = {"value": difference, "low": low, "high": high}
     return {"name": f"{better} – {worse}", "series": board_name(str(benchmark), str(protocol)).in_one(), **value}
 
 
+def _better_less_next(pair: Paired) -> tuple[Cell, ...]:
+    """`paired_cells` with the difference as better less next, as the chart and the sentence have it."""
+    n, better, after, difference, low, high, exact = paired_cells(pair)
+    return n, better, after, _back(difference), _back(high), _back(low), exact
+
+
 def _back(value: Cell) -> Cell:
-    """A difference as better less worse: a pair is written as second less first."""
-    return -value if isinstance(value, int | float) else value
+    """A difference the other way round: a pair is written as second less first. No zero becomes negative."""
+    return 0 - value if isinstance(value, int | float) else value
 
 
 def _key(name: str, of: Floor) -> tuple[Cell, ...]:
     bounds = of.interval
     value = of.flagged / of.groups if of.groups else None
     return name, of.groups, of.flagged, share(value), rounded(100 * bounds.low), rounded(100 * bounds.high)
+
+
+def _turned(label: str) -> str:
+    return label.replace("second less first", "better less next")
 
 
 _YES, _NO = Both("是", "yes").in_one(), Both("否", "no").in_one()
@@ -220,7 +230,10 @@ _NEIGHBOURS = (
     PROTOCOL,
     Column("better", Both("較前", "better")),
     Column("worse", Both("較後", "next")),
-    *paired_columns(Both("較前", "better"), Both("較後", "next")),
+    *(
+        replace(each, label=Both(each.label.zh.replace("後減前", "較前減較後"), _turned(each.label.en)))
+        for each in paired_columns(Both("較前", "better"), Both("較後", "next"))
+    ),
     Column("floor", Both("相對於底線", "against the floor")),
     Column("significant", Both("檢定顯著", "differs (p < 0.05)")),
 )

@@ -6,7 +6,8 @@ What does not: which groups there are (the cards of models state it).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean, median
 from typing import Any
@@ -19,8 +20,10 @@ from opentwbench.apparatus.figures import (
     RHO_HIGH,
     RHO_LOW,
     benchmark_name,
+    outwards,
     p_value,
     places,
+    plain,
     points,
     rho_interval,
     rounded,
@@ -230,7 +233,7 @@ def _groups(inputs: Inputs, found: Sequence[Pair], by_name: Mapping[str, int]) -
         members = _members(inputs, found, by_name, group)
         if members:
             each = shift(members)
-            means = map(points, (each.mean, each.mean_low, each.mean_high))
+            means = points(each.mean), rounded(each.mean_low), rounded(each.mean_high)
             medians = map(points, (each.median, each.low, each.high))
             yield GROUPS[group].in_one(), each.models, *means, *medians, p_value(each.sign_p)
 
@@ -249,9 +252,10 @@ def _finding(boards: Mapping[tuple[str, str], Sequence[Pair]], inputs: Inputs) -
         zh, en = "模型太少，無法計算 ρ", "too few models for a rho"
     else:
         low, high = rho_interval(agreement.rho, agreement.n)
-        bounds = "" if low is None else f" (95% {low:.2f} to {high:.2f})"
-        zh = f"ρ＝{agreement.rho:.2f}" + ("" if low is None else f"（95% 區間 {low:.2f} 至 {high:.2f}）")
-        en = f"rho {agreement.rho:.2f}{bounds}"
+        zh, en = f"ρ＝{plain(agreement.rho)}", f"rho {plain(agreement.rho)}"
+        if low is not None and high is not None:
+            ends = outwards(low, high)
+            zh, en = f"{zh}（95% 區間 {ends[0]} 至 {ends[1]}）", f"{en} (95% {ends[0]} to {ends[1]})"
     if tuned:
         told = _told(shift(tuned))
         zh, en = f"{zh}；{told.zh}", f"{en}; {told.en}"
@@ -262,6 +266,11 @@ def _finding(boards: Mapping[tuple[str, str], Sequence[Pair]], inputs: Inputs) -
     )
 
 
+def _outer(end: float, away: Callable[[float], int]) -> float:
+    """An end of an interval at a tenth, rounded away from its middle."""
+    return away(round(10 * end, 6)) / 10
+
+
 def _told(each: Shift) -> Both:
     """The shift of the models tuned for Taiwan in a sentence: n, mean with its interval, paired test."""
     zh, en = f"臺灣調校模型（n = {each.models}）", f"models tuned for Taiwan (n = {each.models})"
@@ -270,7 +279,7 @@ def _told(each: Shift) -> Both:
     if each.mean_low is None or each.mean_high is None:
         zh, en = f"{zh}（沒有區間：模型太少或移動全同）", f"{en} (no interval: too few models, or all move alike)"
     else:
-        low, high = signed(each.mean_low), signed(each.mean_high)
+        low, high = (signed(end) for end in (_outer(each.mean_low, math.floor), _outer(each.mean_high, math.ceil)))
         zh, en = f"{zh}（95% 區間 {low} 至 {high}）", f"{en} (95% {low} to {high})"
     zh += f"，中位數 {signed(each.median)}，成對符號檢定 p = {each.sign_p:.3f}"
     return Both(zh, f"{en}, median {signed(each.median)}, paired sign test p = {each.sign_p:.3f}")

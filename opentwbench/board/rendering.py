@@ -218,6 +218,7 @@ class Renderer:
             "precision": words.PRECISIONS,
             "removal": words.REMOVALS,
             "standing": words.STANDINGS,
+            "withdrawal": words.WITHDRAWALS,
             "scope": words.SCOPES,
             "exclusion": {key: Both(*value) for key, value in EXCLUSIONS.items()},
             "rejection": {key: Both(*value) for key, value in REJECTIONS.items()},

@@ -6,6 +6,7 @@ forms themselves (text.py). Records come from outside: whatever a cell is, somet
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -153,10 +154,16 @@ def _cell(columns: Sequence[Column], row: Sequence[Cell], place: int, width: int
 def _interval(column: Column, low: float, high: float, digits: int) -> Both:
     if column.unit == "%":
         return Both(*2 * (text.bounds(low / 100, high / 100, digits),))
-    ends = [_number(column, end, digits) for end in (low, high)]
+    ends = [_number(column, end, digits) for end in _outwards(column, low, high)]
     if not (_is_signed(column) or low < 0):
         return Both(*2 * ("–".join(ends),))
     return Both(*(f"{ends[0]} {word} {ends[1]}" for word in TO))
+
+
+def _outwards(column: Column, low: float, high: float) -> tuple[float, float]:
+    """The ends at the digit that is shown, rounded outwards, as those of shares are (text.bounds)."""
+    fine = 10 if column.unit == "points" or (column.unit == "ranks" and _is_signed(column)) else 100
+    return math.floor(low * fine + 1e-9) / fine, math.ceil(high * fine - 1e-9) / fine
 
 
 def _shown(column: Column, value: Cell, digits: int) -> Both:

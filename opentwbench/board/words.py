@@ -105,6 +105,21 @@ REMOVALS = {
     "not_printed": Both("試卷上不再有此題", "No longer printed on its paper"),
 }
 
+WITHDRAWALS = {
+    "needs_figure": Both("需要看圖", "Needs a figure"),
+    "needs_table": Both("需要看表", "Needs a table"),
+    "needs_passage": Both("需要另附的文章", "Needs a passage"),
+    "needs_earlier_question": Both("需要前一題", "Needs an earlier question"),
+    "text_damaged": Both("題文受損", "Its text is damaged"),
+    "key_in_doubt": Both("答案有疑義", "Its key is in doubt"),
+    "several_answers_hold": Both("不只一個答案成立", "Several answers hold"),
+    "law_changed": Both(
+        "法規已修正，考試當日的答案今日不再正確", "The law changed: its key was right on the day of the sitting"
+    ),
+    "maintainer_excluded": Both("維護者排除（附證據）", "Excluded by a maintainer, with evidence"),
+}
+"""Reasons of withdrawals; a list that is written by hand may give another, which is shown as it is."""
+
 STANDINGS = {
     "shown": Both("列於榜上", "shown"),
     "no graded response": Both("沒有可評分的回覆", "no graded response"),

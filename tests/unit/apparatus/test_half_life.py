@@ -10,6 +10,7 @@ from opentwbench.apparatus.half_life import (
     cuts,
     half_life,
     period,
+    period_name,
     standing,
     study,
     survival,
@@ -107,3 +108,8 @@ def _when(name: str) -> tuple[str, str]:
 def test_without_dated_models_it_says_so(given: object) -> None:
     found = conduct("half_life", given)  # type: ignore[arg-type]
     assert (found.n, found.tables) == (0, ()) and "release date" in found.finding.en
+
+
+def test_a_half_year_is_named_in_the_language_of_the_page() -> None:
+    assert (period_name("2026 H1").zh, period_name("2026 H2").zh) == ("2026 上半年", "2026 下半年")
+    assert period_name("2026 H2").en == "2026 H2"

@@ -5,7 +5,16 @@ from __future__ import annotations
 import pytest
 from support.apparatus import cells, inputs
 
-from opentwbench.apparatus.judge_panel import Verdict, agreement, decisions, read_results, read_verdicts, study
+from opentwbench.apparatus.figures import outwards, plain
+from opentwbench.apparatus.judge_panel import (
+    Verdict,
+    agreement,
+    decisions,
+    failures,
+    read_results,
+    read_verdicts,
+    study,
+)
 from opentwbench.apparatus.result import StudyError
 from opentwbench.apparatus.studies import conduct
 from opentwbench.statistics.intervals import wilson
@@ -209,3 +218,24 @@ def test_a_second_verdict_and_another_planting_are_refused() -> None:
 def test_without_a_panel_it_says_so(verdicts: list[dict[str, object]] | None) -> None:
     found = conduct("judge_panel", inputs(verdicts=verdicts))
     assert (found.n, found.tables) == (0, ()) and "two judges" in found.finding.en
+
+
+def test_why_a_judge_may_not_ground_is_said_in_both_languages_and_as_the_study_finds_it() -> None:
+    few = {**result("d")["planted"], "wrong_key": counts("d", 4, 2, 4, 0)}  # type: ignore[dict-item]
+    poor = {**result("e")["planted"], "ungrounded_fact": counts("e", 40, 20, 20, 10)}  # type: ignore[dict-item]
+    good = result("g", good=counts("g", 40, 40, 40, 0))
+    studied = read_results([*STUDIED, result("d", planted=few), result("e", planted=poor), good])
+    for each in studied.values():
+        told = failures(each)
+        assert len(told) == len(each.failures()), each.judge
+        assert not any("_" in words or words == "" for both in told for words in (both.zh, both.en))
+    assert failures(studied["g"]) == [] and studied["g"].passed
+    assert "植入「答案錯誤」只判了 4 題，需要 40 題" in [both.zh for both in failures(studied["d"])]
+    assert [both.en for both in failures(studied["b"])] == [
+        "approves 6 of 10 (good items): lower end 31.2%, the mark is 75%"
+    ]
+
+
+def test_a_negative_kappa_has_the_true_minus() -> None:
+    assert plain(-0.094) == "\u22120.09"
+    assert outwards(-0.121, 0.331) == ("\u22120.13", "0.34") and outwards(0.3, 0.7, 1) == ("0.3", "0.7")

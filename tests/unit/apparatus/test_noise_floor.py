@@ -89,3 +89,14 @@ def test_without_input_it_says_so(given: object, words: str) -> None:
         study(given)  # type: ignore[arg-type]
     found = conduct("noise_floor", given)  # type: ignore[arg-type]
     assert (found.n, found.tables, found.charts) == (0, (), ())
+
+
+def test_table_and_chart_have_the_difference_the_same_way_round() -> None:
+    found = study(inputs(*RUNS, key_figures=KEYS))
+    rows = cells(found, 1, "points", "points_low", "points_high")
+    assert [row[0] for row in rows] == [pytest.approx(5.0), pytest.approx(45.0)]
+    assert all(low < value < high for value, low, high in rows)  # type: ignore[operator]
+    marks = found.charts[0].spec["data"]["values"]
+    assert [(mark["value"], mark["low"], mark["high"]) for mark in marks] == rows
+    labels = {each.name: each.label for each in found.tables[1].columns}
+    assert labels["points"].en == "difference, better less next" and "較前減較後" in labels["points"].zh

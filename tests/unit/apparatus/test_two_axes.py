@@ -75,7 +75,7 @@ def test_the_study() -> None:
     assert "paired sign test p = 0.500" in found.finding.en
     series = [mark["series"] for mark in found.charts[0].spec["data"]["values"]]
     assert [spoken(each, "en") for each in series] == ["other", "other", "Taiwan-tuned", "Taiwan-tuned"]
-    assert cells(found, 1, "mean_low", "mean_high")[:1] == [(-4.85, 7.85)]
+    assert cells(found, 1, "mean_low", "mean_high")[:1] == [(-4.8531, 7.8531)]
 
 
 def test_what_a_card_does_not_state_is_in_no_group() -> None:

@@ -48,8 +48,8 @@ def test_an_interval_joins_its_figure() -> None:
     assert [each.name for each in found.columns] == ["model", "accuracy", "points", "rho", "rank"]
     assert [each.label.en for each in found.columns] == ["Model", "Accuracy %", "Points (points)", "Rho", "Rank"]
     assert found.columns[2].label.zh == "Points中 (百分點)"
-    assert [each.interval.en for each in found.rows[0]] == ["", "80.5–88.2", "−5.4 to +0.2", "0.10–0.90", ""]
-    assert found.rows[0][2].interval.zh == "−5.4 至 +0.2"
+    assert [each.interval.en for each in found.rows[0]] == ["", "80.5–88.2", "−5.5 to +0.2", "0.10–0.90", ""]
+    assert found.rows[0][2].interval.zh == "−5.5 至 +0.2"
     assert (found.rows[0][1].low, found.rows[0][1].high) == (80.51, 88.2)
     assert found.rows[1][1].interval.en == "" and found.rows[1][3].shown.en == "–"
     assert [each.goes_down for each in found.columns] == [False, True, True, True, False]
@@ -113,3 +113,24 @@ def test_of_a_long_table_without_a_difference_the_first_rows_stand_before_it() -
 def test_a_short_table_stands_as_a_whole() -> None:
     rows = tuple((f"m{n}", float(n)) for n in range(LONG_TABLE))
     assert shown_table(Table(NAME, (column("model"), column("points", "points")), rows)).top == []
+
+
+def test_every_interval_is_rounded_outwards() -> None:
+    columns = tuple(
+        column(f"{kind}{end}", unit)
+        for kind, unit in (("a", "%"), ("b", "points"), ("c", "ranks"), ("d", ""))
+        for end in ("", "_low", "_high")
+    )
+    row = (70.0, 66.6667, 73.3333, 1.0, -0.1234, 2.1111, 1.0, 0.24, 1.96, 0.5, 0.1277, 0.8723)
+    shown = [each.interval.en for each in shown_table(Table(NAME, columns, (row,))).rows[0]]
+    assert shown == ["66.6–73.4", "−0.2 to +2.2", "+0.2 to +2", "0.12–0.88"]
+    exact = (70.0, 66.6, 73.3, 1.0, -0.1, 2.1, 1.0, 0.3, 1.9, 0.5, 0.12, 0.87)
+    shown = [each.interval.en for each in shown_table(Table(NAME, columns, (exact,))).rows[0]]
+    assert shown == ["66.6–73.3", "−0.1 to +2.1", "+0.3 to +1.9", "0.12–0.87"]
+
+
+def test_a_cell_in_both_languages_is_known_as_words() -> None:
+    row = shown_table(Table(NAME, (column("group"), column("benchmark")), ((Both("甲", "a").in_one(), "exam"),))).rows[
+        0
+    ]
+    assert [each.is_words for each in row] == [True, False]

@@ -8,6 +8,7 @@ import yaml
 
 from opentwbench.apparatus.two_axes import ABOVE, SCOPES, TOP
 from opentwbench.board import words
+from opentwbench.dataset.withdrawal import WithdrawalReason
 
 PROJECT = Path(__file__).parents[3] / "dbt_leaderboard" / "dbt_project.yml"
 
@@ -18,3 +19,9 @@ def test_mart_study_and_page_cut_the_field_alike() -> None:
     assert (stated["rank_top"], stated["rank_threshold"]) == (TOP, ABOVE)
     assert "80%" in words.SCOPES["above_threshold"].en and "80%" in words.SCOPES["above_threshold"].zh
     assert set(words.SCOPES) - {"above_threshold"} == set(SCOPES) - {"above_80%"}
+
+
+def test_every_reason_of_a_withdrawal_has_words() -> None:
+    reasons = {reason.value for reason in WithdrawalReason}
+    assert set(words.WITHDRAWALS) - reasons == {"maintainer_excluded"} and reasons <= set(words.WITHDRAWALS)
+    assert not any("_" in told for both in words.WITHDRAWALS.values() for told in both)
