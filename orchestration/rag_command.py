@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from functools import wraps
@@ -23,7 +24,7 @@ from opentwbench.evaluation.client import EndpointError
 from opentwbench.evaluation.journal import JournalError
 from opentwbench.rag import downloads, report, stages
 from opentwbench.rag.asking import Asked
-from opentwbench.rag.model import RagError
+from opentwbench.rag.model import Judged, RagError
 from orchestration.local_store import root
 from orchestration.withdrawal_commands import DateOption, EvidenceOption, ItemArgument, dated, plain
 from resources import rag_runs
@@ -34,7 +35,7 @@ USAGE, UNFINISHED, STOPPED = 2, 3, 4
 
 STATUSES = (
     "Exit status: 0 done; 1 a fault of the program; 2 wrong arguments or settings, or files that cannot be read; "
-    "3 finished, but some questions ended in an error (the same command asks them again); 4 stopped early: key "
+    "3 finished, but some questions have no answer or verdict (the same command asks again); 4 stopped early: key "
     "refused, endpoint broken or spending limit. The same command continues a run and asks nothing twice."
 )
 
@@ -177,27 +178,37 @@ def _ingest(run: RagRun, as_json: bool) -> None:
 
 
 def _generate(run: RagRun, as_json: bool) -> None:
-    _say(_ended(run, "answers", rag_runs.generate(run)), as_json)
+    asked = rag_runs.generate(run)
+    counts = rag_runs.outcomes(run)
+    lost = {name: n for name, n in sorted(counts.items()) if name != "answered"}
+    _ended(run, asked, {"answers": counts.get("answered", 0), "without_answer": lost}, sum(lost.values()), as_json)
 
 
 def _judge(run: RagRun, as_json: bool) -> None:
-    _say(_ended(run, "verdicts", rag_runs.judge(run)), as_json)
+    asked = rag_runs.judge(run)
+    counts = rag_runs.verdicts(run)
+    lost = {kind.value: counts[kind] for kind in Judged if kind is not Judged.SCORED and counts.get(kind)}
+    account = {"verdicts": counts.get(Judged.SCORED, 0), "without_verdict": lost}
+    _ended(run, asked, account, sum(lost.values()), as_json)
 
 
-def _ended(run: RagRun, what: str, asked: Asked) -> dict[str, Any]:
+def _ended(run: RagRun, asked: Asked, counted: dict[str, Any], lost: int, as_json: bool) -> None:
     """The account of a round of asking; leaves with its exit status when it was not whole."""
+    errors = Counter(reply.error.value for reply in asked.replies.values() if reply.error)
     account = {
         "run": run.plan.name,
-        what: len(asked.replies),
+        **counted,
         "sent": asked.sent,
-        "errors": {error.value: n for error, n in asked.errors.items()},
+        "errors": dict(sorted(errors.items())),
         "tokens": asked.spending.tokens,
         "stopped": asked.stopped,
     }
+    _say(account, as_json)
     if asked.stopped:
         print(f"otb rag: {asked.stopped}", file=sys.stderr)
         raise typer.Exit(STOPPED)
-    return account
+    if lost:
+        raise typer.Exit(UNFINISHED)
 
 
 def _report(run: RagRun, as_json: bool) -> None:

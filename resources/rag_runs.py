@@ -7,13 +7,15 @@ What belongs here: the stages in their order, from settings to a written report.
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from opentwbench.rag import report, stages
 from opentwbench.rag.asking import Asked
-from opentwbench.rag.model import RagError
+from opentwbench.rag.model import Judged, RagError
 from resources.rag_settings import RagRun
 
 
@@ -43,6 +45,17 @@ def judge(run: RagRun) -> Asked:
     if not run.plan.judge:
         raise RagError("name a judge with --judge")
     return asyncio.run(stages.judge(run.plan, run.folder, run.generator, run.judge))
+
+
+def outcomes(run: RagRun) -> Mapping[str, int]:
+    """What became of every question of the run up to now, by outcome."""
+    return Counter(report.outcome_of(each) for each in stages.answered(run.plan, run.folder, run.generator))
+
+
+def verdicts(run: RagRun) -> Mapping[Judged, int]:
+    """What became of every question of the run at the judge up to now."""
+    held = stages.judged(run.plan, run.folder, run.generator, run.judge)
+    return Counter(each.judged for answer in held if (each := answer.ragas or answer.verdict) is not None)
 
 
 def write_report(run: RagRun) -> dict[str, Any]:
@@ -77,7 +90,8 @@ def carry_out(run: RagRun) -> Carried:
     prepare(run)
     ingest(run)
     rounds = [generate(run)]
-    if run.plan.judge and not rounds[0].stopped:
+    # Where no question has an answer there is nothing to judge, and the report says so.
+    if run.plan.judge and not rounds[0].stopped and outcomes(run).get("answered"):
         rounds.append(judge(run))
     stopped = next((asked.stopped for asked in rounds if asked.stopped), "")
     return Carried(write_report(run), sum(asked.sent for asked in rounds), stopped)

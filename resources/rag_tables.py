@@ -19,9 +19,8 @@ from opentwbench.dataset.model import DatasetError
 from opentwbench.evaluation.journal import RUN_NAME, read_protocol, read_responses, read_run
 from opentwbench.evaluation.scoring import grade
 from opentwbench.formosa.output import items_from
-from opentwbench.rag.judging import same_model
 from opentwbench.rag.ragas import METRICS
-from opentwbench.rag.report import DETAILS_JSON
+from opentwbench.rag.report import DETAILS_JSON, REPORT_JSON
 from resources.formosa_places import ITEMS
 from resources.rag_products import PUBLICATION
 from resources.store import Store
@@ -44,7 +43,7 @@ def _verdicts(store: Store) -> Iterator[dict[str, Any]]:
     with store.folder("rag") as folder:
         withdrawn = _withdrawn(store)
         for run in sorted(folder.iterdir()) if folder.is_dir() else ():
-            if (run / DETAILS_JSON).is_file() and (run / "plan.json").is_file():
+            if all((run / name).is_file() for name in (DETAILS_JSON, REPORT_JSON, "plan.json")):
                 yield from (row for row in _of_run(run) if row["question_id"] not in withdrawn)
 
 
@@ -57,7 +56,7 @@ def _withdrawn(store: Store) -> frozenset[str]:
 
 
 def _of_run(run: Path) -> Iterator[dict[str, Any]]:
-    plan, details = _json(run / "plan.json"), _json(run / DETAILS_JSON)
+    plan, made, details = (_json(run / name) for name in ("plan.json", REPORT_JSON, DETAILS_JSON))
     try:
         about = {
             "run": run.name,
@@ -66,7 +65,7 @@ def _of_run(run: Path) -> Iterator[dict[str, Any]]:
             "model": plan["generator"],
             "judge": plan["judge"],
             "judging": plan.get("judging", "score"),
-            "self_judged": bool(plan["judge"]) and same_model(plan["generator"], plan["judge"]),
+            "self_judged": _flag(made["self_judged"]),
         }
         for each in details:
             yield about | _row(each)
@@ -89,6 +88,13 @@ def _row(each: Mapping[str, Any]) -> dict[str, Any]:
         "f1": _number(metrics["F1"]),
         "answer_found": ragas.get("answer_found"),
     }
+
+
+def _flag(value: Any) -> bool:
+    """The report's own finding, by the names asked for and those that endpoints report: it is made in one place."""
+    if not isinstance(value, bool):
+        raise TypeError("self_judged is neither true nor false")
+    return value
 
 
 def _number(value: Any) -> float | None:

@@ -95,7 +95,8 @@ async def ask_all(service: Service, asks: Sequence[Ask], folder: Path) -> Asked:
 
     A reply that the service doubts never counts: it is asked for again, as often as the endpoint's attempts allow, and
     ends as an error; a stored one is asked for again as well. Ends early, saying why, when the endpoint refuses
-    everything, BREAKER requests in a row fail, or the limit is reached. Raises RunLocked and JournalError, and RagError when there is something to ask and no endpoint.
+    everything, BREAKER requests in a row fail, or the limit is reached. Raises RunLocked and JournalError,
+    and RagError when there is something to ask and no endpoint.
     """
     wanted = {ask.key: ask for ask in asks}
     with Journal(folder) as journal:

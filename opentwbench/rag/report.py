@@ -80,7 +80,7 @@ def _line(plan: Plan, benchmark: Benchmark, library: Library, each: Answered) ->
         question_id=question.question_id,
         category=question.category,
         language=question.language,
-        outcome=_outcome(each),
+        outcome=outcome_of(each),
         recall=recall(located, each.shown.ranges) if each.shown else None,
         ceiling=_ceiling(located, plan.context_characters),
         f1=None if answer is None else f1(answer, question.gold),
@@ -98,7 +98,8 @@ def _line(plan: Plan, benchmark: Benchmark, library: Library, each: Answered) ->
     )
 
 
-def _outcome(each: Answered) -> str:
+def outcome_of(each: Answered) -> str:
+    """What became of a question: 'answered', 'retrieval_error', 'answer_error' or 'not_asked'."""
     if each.retrieved is None:
         return "not_asked"
     if each.retrieved.error:

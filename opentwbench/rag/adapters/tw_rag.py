@@ -1,7 +1,7 @@
 """tw-rag-bench: questions with four contexts, one of which is gold. File: ragas.jsonl.
 
 Columns: question, contexts (four texts), reference, gold_position (1-4), category, source_chunk, and answer_text where
-the set has it. A document is one
+the set has it. What withdrawn.jsonl beside it names is dropped: it is published and in no score. A document is one
 context, named by its hash: a context that serves several questions is one document. Source: the issue, "tw-rag-bench".
 """
 
@@ -13,6 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from opentwbench.dataset.contract import excerpt
+from opentwbench.dataset.manifest import WITHDRAWN_NAME, read_withdrawals
+from opentwbench.dataset.model import DatasetError
 from opentwbench.rag.adapters.files import Ids, find, items, read_jsonl, text
 from opentwbench.rag.model import Benchmark, Document, Evidence, Part, Question, RagError
 
@@ -28,7 +30,11 @@ def read(data: Path) -> Benchmark:
     documents: dict[str, Document] = {}
     questions, ids = [], Ids()
     dirt: Counter[str] = Counter()
+    withdrawn, dropped = _withdrawn(path), Counter[str]()
     for where, row in read_jsonl(path):
+        if row.get("item_id") in withdrawn:
+            dropped["withdrawn"] += 1
+            continue
         names = []
         for context in _contexts(row, where):
             name = "context-" + hashlib.sha256(context.encode("utf-8", "replace")).hexdigest()[:12]
@@ -36,7 +42,24 @@ def read(data: Path) -> Benchmark:
             documents.setdefault(name, Document(name, "", (Part(context, span="context"),)))
             names.append(name)
         questions.append(_question(row, names, ids, where))
-    return Benchmark(NAME, tuple(documents.values()), tuple(questions), MISSING, len(questions), {}, dict(dirt))
+    return Benchmark(
+        NAME,
+        tuple(documents.values()),
+        tuple(questions),
+        MISSING,
+        len(questions) + dropped.total(),
+        dict(dropped),
+        dict(dirt),
+    )
+
+
+def _withdrawn(path: Path) -> frozenset[object]:
+    """Ids of the items that a person withdrew; none where the list is not there."""
+    place = path.with_name(WITHDRAWN_NAME)
+    try:
+        return frozenset(each.item_id for each in read_withdrawals(place)) if place.is_file() else frozenset()
+    except DatasetError as error:
+        raise RagError(str(error)) from None
 
 
 def _contexts(row: dict[str, Any], where: str) -> list[str]:

@@ -83,6 +83,21 @@ def test_a_surrogate_pair_is_a_character_and_an_empty_list_has_no_question(tmp_p
         read_benchmark("locomo", tmp_path)
 
 
+def test_a_withdrawn_item_is_dropped_and_counted(tmp_path: Path) -> None:
+    rows = [{**ROW, "item_id": "rag-000000000001"}, {**ROW, "item_id": "rag-000000000002", "question": "另一題？"}]
+    tw_rag(tmp_path, *rows)
+    gone = {"item_id": "rag-000000000001", "reason": "text_damaged", "date": "2026-11-30", "evidence": "a line is missing"}
+    (tmp_path / "withdrawn.jsonl").write_text(json.dumps(gone) + "\n")
+    made = read_benchmark("tw_rag", tmp_path)
+    assert [each.question_id for each in made.questions] == ["rag-000000000002"]
+    assert (made.rows, made.dropped) == (2, {"withdrawn": 1})
+    (tmp_path / "withdrawn.jsonl").write_text("{}\n")
+    with pytest.raises(RagError):
+        read_benchmark("tw_rag", tmp_path)
+    (tmp_path / "withdrawn.jsonl").write_text("")
+    assert len(read_benchmark("tw_rag", tmp_path).questions) == 2
+
+
 def test_an_id_that_stands_twice_and_a_file_that_is_not_there_are_named(tmp_path: Path) -> None:
     with pytest.raises(RagError, match="occurs twice"):
         read_benchmark("tw_rag", tw_rag(tmp_path, {**ROW, "item_id": "rag-1"}, {**ROW, "item_id": "rag-1"}))
