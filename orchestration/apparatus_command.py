@@ -43,6 +43,9 @@ JsonOption = Annotated[bool, typer.Option("--json", help="One JSON object on sta
 MAX_SHOWN = 40
 """Rows of a table on the terminal; --json has them all."""
 
+WIDTH = 1_000
+"""Columns of output that goes to a file or a pipe, where nothing has a width: more than any table of a study takes."""
+
 
 @app.command(epilog=STATUSES)
 def run(
@@ -114,7 +117,7 @@ def _list(found: list[Study]) -> None:
 
 
 def _print(study: Study) -> None:
-    console = Console()
+    console = Console() if sys.stdout.isatty() else Console(width=WIDTH)
     console.print(f"{study.title.zh} · {study.title.en}", style="bold", markup=False)
     for text in (study.labelled, study.question, study.method, study.finding):
         if text.en:
@@ -123,7 +126,10 @@ def _print(study: Study) -> None:
         table = Table(title=escape(f"{each.name.zh} · {each.name.en}"), title_justify="left")
         for column in each.columns:
             unit = f" ({column.unit})" if column.unit else ""
-            table.add_column(escape(f"{column.label.en}{unit}"))
+            place = each.columns.index(column)
+            figures = all(isinstance(row[place], int | float | None) for row in each.rows)
+            # A name may fold where there is no room; half a figure would be another figure.
+            table.add_column(escape(f"{column.label.en}{unit}"), no_wrap=figures, overflow="fold")
         for row in each.rows[:MAX_SHOWN]:
             table.add_row(*(escape(_shown(cell)) for cell in row))
         console.print(table)
