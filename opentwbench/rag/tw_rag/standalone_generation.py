@@ -14,6 +14,7 @@ Python, because whoever runs it installs nothing; a test holds the two equal.
 from __future__ import annotations
 
 import argparse
+import http.client
 import json
 import os
 import sys
@@ -60,10 +61,15 @@ def answer_of(content: str) -> str:
     return content.rpartition("</think>")[2].strip()
 
 
+def writable(text: str) -> str:
+    """The text with halves of characters replaced: JSON may carry them and no UTF-8 file can."""
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
 def ask(url: str, key: str, body: dict[str, Any]) -> dict[str, Any]:
-    """One answer, or its error; overload and broken connections are tried again."""
+    """One answer, or its error; overload, broken connections and replies that are none are tried again."""
     headers = {"Content-Type": "application/json", **({"Authorization": f"Bearer {key}"} if key else {})}
-    data = json.dumps(body, ensure_ascii=False).encode()
+    data = json.dumps(body, ensure_ascii=False).encode("utf-8", "replace")
     error = ""
     for attempt in range(ATTEMPTS):
         if attempt:
@@ -72,7 +78,7 @@ def ask(url: str, key: str, body: dict[str, Any]) -> dict[str, Any]:
             with urllib.request.urlopen(urllib.request.Request(url, data, headers), timeout=600) as answer:
                 content = json.loads(answer.read(MAX_REPLY))["choices"][0]["message"]["content"]
             if isinstance(content, str):
-                return {"answer": answer_of(content), "error": ""}
+                return {"answer": answer_of(writable(content)), "error": ""}
             return {"answer": None, "error": "no content"}
         except urllib.error.HTTPError as refused:
             error = f"HTTP {refused.code}"
@@ -80,7 +86,16 @@ def ask(url: str, key: str, body: dict[str, Any]) -> dict[str, Any]:
                 raise SystemExit(f"{error}: the endpoint refuses the key") from None
             if refused.code not in (408, 409, 429) and refused.code < 500:
                 break
-        except (OSError, ValueError, KeyError, IndexError, TypeError) as broken:
+        # A connection cut in the headers or the body, no JSON, JSON nested beyond reading, and JSON of another form.
+        except (
+            OSError,
+            http.client.HTTPException,
+            ValueError,
+            KeyError,
+            IndexError,
+            TypeError,
+            RecursionError,
+        ) as broken:
             error = type(broken).__name__
     return {"answer": None, "error": error}
 
@@ -91,7 +106,7 @@ def read_lines(path: Path) -> list[dict[str, Any]]:
     for number, line in enumerate(path.read_text(encoding="utf-8").split("\n")[:-1], 1):
         try:
             record = json.loads(line)
-        except ValueError:
+        except (ValueError, RecursionError):
             record = None
         if not isinstance(record, dict):
             raise SystemExit(f"{path.name} line {number}: not a JSON object")

@@ -77,7 +77,7 @@ def read_lines(path: Path) -> list[dict[str, Any]]:
                 continue
             try:
                 record = json.loads(line)
-            except ValueError:
+            except (ValueError, RecursionError):
                 record = None
             if not isinstance(record, dict):
                 raise SystemExit(f"{path.name} line {number}: not a JSON object")
