@@ -164,7 +164,7 @@ def _kept(lines: list[str], sections: tuple[str, ...]) -> Iterator[str]:
     cut = 0  # the level of the heading whose section is being cut
     definition = bold = fence = False
     for line in lines:
-        bare = _unquoted(line) if line.lstrip().startswith(">") else line
+        bare = _unquoted(line)
         if _FENCE.match(line):
             fence = not fence
             yield ""
@@ -197,14 +197,10 @@ def _kept(lines: list[str], sections: tuple[str, ...]) -> Iterator[str]:
 
 
 def _unquoted(line: str) -> str:
-    """A line without its first run of quotation marks and the space before it.
-
-    Also where the run is not at the beginning (「1+1>2」, the end of an HTML tag): the construction whose windows are
-    stated for the snapshot does the same, and without it two of its windows are missing.
-    """
-    at = line.find(">")
-    marks = _QUOTE.match(line, max(at, 0))
-    return line[:at].rstrip() + line[marks.end() :] if marks else line
+    """A line without the quotation marks that it begins with; a > further on (1+1>2, the end of a tag) is text."""
+    bare = line.lstrip()
+    marks = _QUOTE.match(bare)
+    return bare[marks.end() :] if marks else line
 
 
 def _section(cut: int, heading: re.Match[str], sections: tuple[str, ...]) -> int:

@@ -238,6 +238,14 @@ def test_hidden_elements_end_at_the_first_close_of_their_own_kind(body: str, kep
     assert [block.text for block in clean(body)] == [kept]
 
 
+def test_a_sign_within_a_line_is_no_quotation_mark() -> None:
+    assert [block.text for block in clean("1+1>2 是口號。\n\n> > 引文 a > b\n\n<b>粗體</b>字")] == [
+        "1+1>2 是口號。",
+        "引文 a > b",
+        "粗體字",
+    ]
+
+
 def test_quotations_keep_their_text_and_headings_are_no_text() -> None:
     made = article(FRONT + "> **30 秒概覽：** 一句。\n\n## 標題\n\n正文。")
     assert made.text == "30 秒概覽： 一句。\n\n正文。"
