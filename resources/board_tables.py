@@ -13,11 +13,14 @@ from typing import Any
 import pyarrow.parquet as pq
 
 from opentwbench.dataset.files import JSONL_NAME, parse_json, read_jsonl
+from opentwbench.dataset.manifest import MANIFEST_NAME
 from opentwbench.dataset.model import DatasetError
 from opentwbench.evaluation import board_rows as rows
 from opentwbench.evaluation.journal import read_protocol
 from opentwbench.evaluation.submissions import read_all
 from opentwbench.evaluation.warehouse import RESPONSES
+from opentwbench.rag.tw_rag.output import RAGAS_NAME
+from resources import formosa_places, rag_products
 from resources.store import Store
 
 MODEL_CARDS = "models/cards.jsonl"
@@ -28,6 +31,7 @@ def tables(store: Store, raw: Path, published: Iterable[Path], runs: Iterable[Pa
     """Table -> rows, for every table of the board."""
     return {
         "item_texts": _item_texts(raw, published),
+        "attributions": _attributions(store),
         "model_cards": _model_cards(store),
         "submission_provenance": _provenance(submissions),
         "run_scores": _scores(runs),
@@ -52,6 +56,14 @@ def _item_texts(raw: Path, published: Iterable[Path]) -> Iterator[dict[str, Any]
         return
     for folder in published:
         yield from rows.item_text_rows(folder.name, read_jsonl(folder / JSONL_NAME), asked)
+
+
+def _attributions(store: Store) -> Iterator[dict[str, Any]]:
+    """Articles of every published item of the tracks that adapt them, asked of a model or not."""
+    for publication, name in ((formosa_places.PUBLICATION, JSONL_NAME), (rag_products.PUBLICATION, RAGAS_NAME)):
+        with store.folder(publication) as folder:
+            if (folder / MANIFEST_NAME).is_file():
+                yield from rows.attribution_rows(folder.name, read_jsonl(folder / name))
 
 
 def _model_cards(store: Store) -> Iterator[dict[str, Any]]:

@@ -744,7 +744,7 @@ references:
     license-url: "https://creativecommons.org/licenses/by-sa/4.0/"
 """
 """The data sets have two licences, those of their cards, so each is stated where it holds: a list under `license` would
-offer a choice (Citation File Format 1.2.0, `license`). The code has a licence of its own, which no data set is under."""
+offer a choice (Citation File Format 1.2.0, `license`). The code's licence is another, and no data set is under it."""
 
 
 def without_figures(page: Page, reasons: list[str]) -> Page:

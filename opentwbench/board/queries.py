@@ -24,11 +24,11 @@ ITEMS_AT_A_TIME = 2_000
 """Items held while their pages are written."""
 
 NEEDED = (
-    "apparatus_studies", "build_accounting", "check_results", "dataset_versions", "field_scores", "head_to_head",
-    "item_difficulty", "item_texts", "key_changes", "key_consistency", "leaderboard", "model_cards", "parse_alarms",
-    "protocols", "rank_agreement", "removed_items", "run_failures", "run_log", "score_history", "subject_items",
-    "subject_scores", "submission_provenance", "submissions_log", "version_changes", "withdrawals", "year_scores",
-    SOURCES_TABLE,
+    "apparatus_studies", "attributions", "build_accounting", "check_results", "dataset_versions", "field_scores",
+    "head_to_head", "item_difficulty", "item_texts", "key_changes", "key_consistency", "leaderboard", "model_cards",
+    "parse_alarms", "protocols", "rank_agreement", "removed_items", "run_failures", "run_log", "score_history",
+    "subject_items", "subject_scores", "submission_provenance", "submissions_log", "version_changes", "withdrawals",
+    "year_scores", SOURCES_TABLE,
 )  # fmt: skip
 """Every table that the site reads."""
 
@@ -39,20 +39,33 @@ FROM leaderboard AS l LEFT JOIN model_cards AS c USING (model)
 ORDER BY benchmark, protocol_name, rank_band NULLS LAST, accuracy DESC NULLS LAST, model, run_id
 """
 
-# What models usually score in a subject: the median over the complete runs of one benchmark and protocol name.
+# What complete runs of one benchmark and protocol name usually score in a subject, and every model with the best score.
 _TYPICAL = """
-SELECT l.benchmark, l.protocol_name, s.subject, count(*) AS models, median(s.accuracy) AS typical,
-       min(s.accuracy) AS lowest, max(s.accuracy) AS best, arg_max(l.model, s.accuracy) AS best_model,
-       quantile_cont(s.accuracy, 0.25) AS lower_quarter, quantile_cont(s.accuracy, 0.75) AS upper_quarter,
-       max(s.n) AS n
-FROM subject_scores AS s JOIN leaderboard AS l USING (run_id)
-WHERE l.is_complete GROUP BY ALL ORDER BY ALL
+WITH cells AS (
+    SELECT l.benchmark, l.protocol_name, l.model, s.subject, s.accuracy, s.n,
+           s.accuracy = max(s.accuracy) OVER (PARTITION BY l.benchmark, l.protocol_name, s.subject) AS is_best
+    FROM subject_scores AS s JOIN leaderboard AS l USING (run_id)
+    WHERE l.is_complete
+)
+SELECT benchmark, protocol_name, subject, count(*) AS runs, count(DISTINCT model) AS models,
+       median(accuracy) AS typical, min(accuracy) AS lowest, max(accuracy) AS best,
+       list_sort(list(DISTINCT model) FILTER (WHERE is_best)) AS best_models,
+       quantile_cont(accuracy, 0.25) AS lower_quarter, quantile_cont(accuracy, 0.75) AS upper_quarter, max(n) AS n
+FROM cells GROUP BY ALL ORDER BY ALL
 """
 
 _FIELD_TYPICAL = """
 SELECT l.benchmark, l.protocol_name, f.field, median(f.accuracy) AS typical
 FROM field_scores AS f JOIN leaderboard AS l USING (run_id)
 WHERE l.is_complete GROUP BY ALL ORDER BY ALL
+"""
+
+# A run under an earlier version, with what tells it from the other runs of its model.
+_HISTORY = """
+SELECT h.*, p.name AS protocol_name, p.max_tokens
+FROM score_history AS h LEFT JOIN protocols AS p USING (protocol_id)
+WHERE NOT h.is_graded_version
+ORDER BY h.model, h.benchmark, p.name, p.max_tokens, h.serving_precision, h.run_id, h.dataset_version
 """
 
 # An item's page exists when some response names it; its texts may be gone from what is published.
@@ -113,7 +126,7 @@ class Mart:
     item_index: dict[str, list[Row]]
     """Subject -> its evaluated items, hardest first, without texts."""
     articles: list[Row]
-    """Articles that items were written from, with their addresses."""
+    """Articles that published items were written from or show, asked or not: address, attribution, items a data set."""
     rag: dict[str, list[Row]]
     """Table of the retrieval track -> its rows, none where the mart lacks it (rag_page.py)."""
     digest: str
@@ -148,9 +161,7 @@ def read_mart(mart: duckdb.DuckDBPyConnection) -> Mart:
         key_changes=_rows(mart, "FROM key_changes ORDER BY dataset, item_id, earlier_version"),
         withdrawals=_rows(mart, "FROM withdrawals ORDER BY withdrawn_on DESC NULLS LAST, dataset, item_id"),
         removed=_rows(mart, "FROM removed_items ORDER BY dataset, item_id, last_version"),
-        score_history=_rows(
-            mart, "FROM score_history WHERE NOT is_graded_version ORDER BY model, run_id, dataset_version"
-        ),
+        score_history=_rows(mart, _HISTORY),
         accounting=_by(_rows(mart, "FROM build_accounting ORDER BY scope, section, line"), "scope"),
         key_consistency={row["scope"]: row for row in _rows(mart, "FROM key_consistency")},
         checks=_rows(mart, "FROM check_results ORDER BY check_name, dataset"),
@@ -166,8 +177,8 @@ def read_mart(mart: duckdb.DuckDBPyConnection) -> Mart:
         ),
         articles=_rows(
             mart,
-            "SELECT article, article_url, count(*) AS items FROM item_texts WHERE article_url IS NOT NULL"
-            " GROUP BY ALL ORDER BY ALL",
+            "SELECT attribution, url, list({'dataset': dataset, 'items': items} ORDER BY dataset) AS used"
+            " FROM attributions GROUP BY ALL ORDER BY ALL",
         ),
         rag={name: _rows(mart, f"FROM {name} ORDER BY ALL") if name in there else [] for name in rag_page.TABLES},
         digest=_digest(mart),

@@ -7,6 +7,7 @@ the schemas (warehouse.py) and where the records stand (resources/board_tables.p
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
@@ -20,7 +21,9 @@ MAX_NAME = 500
 MAX_PARAMETERS = 100_000.0
 """Most thousand million parameters that a card may state: beyond it the unit was mistaken."""
 
-_OPTIONAL_TEXTS = ("exam_name", "exam_level", "subject_group", "paper_id", "article", "article_url")
+_OPTIONAL_TEXTS = {"exam_name": "exam_name", "exam_level": "exam_level", "subject_group": "subject_group",
+                   "paper_id": "paper_id", "article": "article", "article_url": "url"}  # fmt: skip
+"""Column -> its name in benchmark.jsonl."""
 _OPTIONAL_COUNTS = ("year_roc", "q_no", "n_source_papers")
 
 _CARD_TEXTS = ("family", "developer", "licence", "released")
@@ -45,9 +48,44 @@ def item_text_rows(dataset: str, rows: Iterable[Mapping[str, Any]], asked: froze
         made: dict[str, Any] = {"dataset": dataset, "item_id": texts["item_id"], "question": texts["question"]}
         made |= {f"option_{letter.lower()}": texts[letter] for letter in "ABCD"}
         made["key"] = texts["answer"]
-        made |= {name: value if isinstance(value := row.get(name), str) and value else None for name in _OPTIONAL_TEXTS}
+        for name, given in _OPTIONAL_TEXTS.items():
+            made[name] = value if isinstance(value := row.get(given), str) and value else None
         made |= {name: value if _is_count(value := row.get(name)) else None for name in _OPTIONAL_COUNTS}
         yield made
+
+
+def attribution_rows(dataset: str, rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Rows of `attributions` by address: every article that an item of a data set was written from or shows.
+
+    `rows` are those of Formosa's benchmark.jsonl (`url`, `attribution`) or of the retrieval set's ragas.jsonl
+    (`context_urls`, `context_attributions`: distractors are shown too). `items` counts the items that use the article.
+    Raises DatasetError for an item without an address or its line of attribution, and for one address with two lines:
+    CC BY-SA 4.0, section 3(a), asks for both.
+    """
+    lines: dict[str, str] = {}
+    items: Counter[str] = Counter()
+    for row in rows:
+        where = f"{dataset}: {excerpt(str(row.get('item_id')))}"
+        given = _sources(row, where)
+        items.update(given.keys())
+        for url, line in given.items():
+            if lines.setdefault(url, line) != line:
+                raise DatasetError(f"{where}: another attribution of {excerpt(url)} than an item before it")
+    return [{"dataset": dataset, "url": url, "attribution": lines[url], "items": items[url]} for url in sorted(lines)]
+
+
+def _sources(row: Mapping[str, Any], where: str) -> dict[str, str]:
+    """Address -> attribution of one item; DatasetError where one is missing."""
+    urls = row.get("context_urls", [row.get("url")])
+    lines = row.get("context_attributions", [row.get("attribution")])
+    if not isinstance(urls, list) or not isinstance(lines, list) or len(urls) != len(lines):
+        raise DatasetError(f"{where}: not one attribution for every address")
+    for url, line in zip(urls, lines, strict=True):
+        if not isinstance(url, str) or not url.startswith("https://") or len(url) > MAX_TEXT:
+            raise DatasetError(f"{where}: no https address of an article")
+        if not isinstance(line, str) or not 0 < len(line) <= MAX_TEXT:
+            raise DatasetError(f"{where}: no attribution of {excerpt(url)}")
+    return dict(zip(urls, lines, strict=True))
 
 
 def _is_count(value: object) -> bool:

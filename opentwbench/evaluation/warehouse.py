@@ -271,6 +271,7 @@ SCHEMAS: Mapping[str, pa.Schema] = MappingProxyType(
                 *(_count(name, null=True) for name in ("year_roc", "q_no", "n_source_papers")),
             ]
         ),
+        "attributions": pa.schema([_text("dataset"), _text("url"), _text("attribution"), _count("items")]),
         "model_cards": pa.schema(
             [
                 _text("model"),

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from html import unescape
 from pathlib import Path
 from typing import Any
 
 import dagster as dg
 import pytest
+import yaml
 from support.board_mart import Size, fill_board
 from typer.testing import CliRunner
 
 from assets.board import board_site
 from checks.board import site_is_current, site_is_whole
+from opentwbench.board.pages import CFF
+from opentwbench.board.queries import read_mart
 from opentwbench.board.site import RECORD, SUMS, changed_files
-from opentwbench.evaluation.mart import DATABASE
+from opentwbench.evaluation.mart import DATABASE, open_mart
 from orchestration.board_command import app
 from orchestration.leaderboard_definitions import build_defs
 from resources.board import BoardResource
@@ -143,6 +147,38 @@ def test_bytes_that_no_build_wrote_are_seen_and_never_swept_away(mart: Mart, tmp
     assert (out / "CNAME").read_text() == "board.example.org"
     (out / "CNAME").unlink()
     assert materialized(mart.store, out).success
+
+
+def test_the_pages_name_articles_runs_ties_and_licences(mart: Mart, tmp_path: Path) -> None:
+    with open_mart(mart.warehouse) as connection:
+        read = read_mart(connection)
+        asked = {row[0] for row in connection.execute("SELECT DISTINCT article_url FROM item_texts").fetchall()}
+    assert materialized(mart.store, tmp_path / "site").success
+    cite = (tmp_path / "site" / "en" / "cite.html").read_text(encoding="utf-8")
+    assert len(read.articles) == 41 > len(asked - {None}), "articles of items that nobody was asked are named too"
+    assert all(f'href="{row["url"]}"' in cite and row["attribution"] in unescape(cite) for row in read.articles)
+    cff = yaml.safe_load(CFF)
+    assert "license" not in cff and "Apache" not in CFF
+    assert [each["license"] for each in cff["references"]] == ["OGDL-Taiwan-1.0", "CC-BY-SA-4.0"]
+    changes = (tmp_path / "site" / "en" / "changes.html").read_text(encoding="utf-8")
+    table = changes.split("<h2>Rescored runs</h2>")[1].split("<h2>")[0]
+    assert len(read.score_history) == 2 and table.count('<th scope="row">') == 1, "a run that did not move is no row"
+    assert "are not listed: 1<" in table
+    run = next(row for row in read.board if row["run_id"] == "exam-000")
+    assert f'<td class="n">{run["max_tokens"]:,}</td>' in table and run["protocol_name"] in table
+    ties = 0
+    for board, subjects in read.typical.items():
+        for subject, typical in subjects.items():
+            scores = [
+                (cell["accuracy"], row["model"])
+                for row in read.board
+                if (row["benchmark"], row["protocol_name"]) == board and row["is_complete"]
+                for cell in read.subject_scores[row["run_id"]]
+                if cell["subject"] == subject
+            ]
+            assert typical["best_models"] == sorted({name for score, name in scores if score == max(scores)[0]})
+            ties += len(typical["best_models"]) > 1
+    assert ties > 0
 
 
 def test_without_a_mart_the_failure_says_what_to_do(tmp_path: Path) -> None:

@@ -205,6 +205,15 @@ def _extra(
     checks = ("row_contract", "rows_match_records", "answer_position", "csv_mirrors_jsonl", "accounting_closes")
     return {
         "item_texts": [text_row(item, n) for n, item in enumerate(every)],
+        "attributions": [
+            # A distractor of the retrieval set from an article of which no item was asked.
+            *({"dataset": FORMOSA, "url": f"https://example.org/knowledge/{n}", "items": 3,
+               "attribution": f"「示範條目 {n}」, made up, CC BY-SA 4.0"} for n in range(40)),
+            {"dataset": "tw-rag-bench", "url": "https://example.org/knowledge/0", "items": 2,
+             "attribution": "「示範條目 0」, made up, CC BY-SA 4.0"},
+            {"dataset": "tw-rag-bench", "url": "https://example.org/knowledge/unasked", "items": 1,
+             "attribution": "「沒有被問到」, made up, CC BY-SA 4.0"},
+        ],
         "item_versions": versions,
         "withdrawals": [
             {
@@ -231,6 +240,9 @@ def _extra(
         "run_scores": [
             {"run_id": "exam-000", "dataset_version": version, "item_set": "scored", "n": len(exam) - 1, "hits": hits}
             for hits, version in enumerate((EARLIER, VERSION), len(exam) // 5)
+        ] + [  # regraded, and not moved
+            {"run_id": "exam-001", "dataset_version": version, "item_set": "scored", "n": len(exam) - 1, "hits": 3}
+            for version in (EARLIER, VERSION)
         ],
         "removed_items": [
             {"dataset": subjects[0], "item_id": "made-gone", "last_version": EARLIER, "reason": "folded",

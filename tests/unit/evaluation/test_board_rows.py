@@ -29,6 +29,12 @@ def test_an_asked_item_becomes_a_row_and_others_are_passed_over() -> None:
     assert (rows[0]["option_b"], rows[0]["key"], rows[0]["year_roc"], rows[0]["article"]) == ("乙", "B", 110, None)
 
 
+def test_an_item_of_an_article_has_its_name_and_address() -> None:
+    formosa = {**ITEM, "article": "Food/示範", "url": "https://example.org/a"}
+    row = next(item_text_rows("tw-formosa-bench", [formosa], frozenset({"made-1"})))
+    assert (row["article"], row["article_url"]) == ("Food/示範", "https://example.org/a")
+
+
 def test_texts_that_look_like_nothing_stay() -> None:
     row = next(item_text_rows("d", [{**ITEM, "A": "None", "B": "NA", "C": "null", "D": "001"}], frozenset({"made-1"})))
     assert [row[f"option_{letter}"] for letter in "abcd"] == ["None", "NA", "null", "001"]

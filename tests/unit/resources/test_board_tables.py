@@ -17,12 +17,14 @@ from opentwbench.evaluation.journal import Journal, write_run
 from opentwbench.evaluation.model import RunRecord
 from opentwbench.evaluation.protocols import BOX
 from opentwbench.evaluation.warehouse import read_table, table_path
+from resources import formosa_places, rag_products
 from resources.board_tables import MODEL_CARDS, asked_items, tables
 from resources.store import Store
 from resources.warehouse import Warehouse
 from resources.warehouse_tables import Places, grade_run, write_tables
 
 ITEMS = make_items(6, 2)
+FORMOSA, RAG = formosa_places.PUBLICATION, rag_products.PUBLICATION
 
 
 def made(place: Path) -> Tables:
@@ -44,7 +46,7 @@ def write(place: Path, name: str, *lines: object) -> None:
 
 
 def test_an_empty_store_has_empty_tables(tmp_path: Path) -> None:
-    for name in ("item_texts", "model_cards", "submission_provenance", "run_scores", "removed_items"):
+    for name in ("item_texts", "attributions", "model_cards", "submission_provenance", "run_scores", "removed_items"):
         assert rows(tmp_path, name) == []
 
 
@@ -57,6 +59,43 @@ def test_only_items_that_a_response_names_have_texts(tmp_path: Path) -> None:
     found = rows(tmp_path, "item_texts", [folder])
     assert [row["item_id"] for row in found] == [item.item_id for item in ITEMS[:4]]
     assert {row["dataset"] for row in found} == {"tw-made-000-bench"}
+
+
+def test_articles_of_every_published_item_are_named_asked_or_not(tmp_path: Path) -> None:
+    line = "「條目」, Taiwan.md, CC BY-SA 4.0"
+    formosa = [
+        {"item_id": f"formosa-{n}", "url": f"https://example.org/{n % 2}", "attribution": line} for n in range(3)
+    ]
+    contexts = ["https://example.org/0", "https://example.org/0", "https://example.org/9"]
+    rag = {"item_id": "rag-1", "context_urls": contexts, "context_attributions": [line] * 3}
+    write(tmp_path, f"{FORMOSA}/benchmark.jsonl", *formosa)
+    write(tmp_path, f"{RAG}/ragas.jsonl", rag)
+    assert rows(tmp_path, "attributions") == [], "a folder without a manifest is not published"
+    for folder in (FORMOSA, RAG):
+        write(tmp_path, f"{folder}/manifest.json", {})
+    found = [(row["dataset"], row["url"].rpartition("/")[2], row["items"]) for row in rows(tmp_path, "attributions")]
+    assert found == [
+        ("tw-formosa-bench", "0", 2), ("tw-formosa-bench", "1", 1), ("tw-rag-bench", "0", 1), ("tw-rag-bench", "9", 1),
+    ]  # fmt: skip
+    assert {row["attribution"] for row in rows(tmp_path, "attributions")} == {line}
+
+
+@pytest.mark.parametrize(
+    ("planted", "said"),
+    [
+        ({"url": None}, "formosa-1: no https address"),
+        ({"url": "javascript:alert(1)"}, "formosa-1: no https address"),
+        ({"attribution": ""}, "formosa-1: no attribution of"),
+        ({"attribution": "another"}, "formosa-1: another attribution of"),
+        ({"context_urls": ["https://example.org/0"], "context_attributions": []}, "formosa-1: not one attribution"),
+    ],
+)
+def test_an_item_without_its_attribution_is_refused(tmp_path: Path, planted: dict[str, Any], said: str) -> None:
+    good = {"item_id": "formosa-0", "url": "https://example.org/0", "attribution": "one"}
+    write(tmp_path, f"{FORMOSA}/manifest.json", {})
+    write(tmp_path, f"{FORMOSA}/benchmark.jsonl", good, {**good, "item_id": "formosa-1", **planted})
+    with pytest.raises(DatasetError, match=said):
+        rows(tmp_path, "attributions")
 
 
 def test_cards_and_a_second_card_of_one_model(tmp_path: Path) -> None:
@@ -102,8 +141,9 @@ def test_removed_items_and_a_damaged_line(tmp_path: Path) -> None:
 def test_formosas_published_edition_stands_in_the_mart_beside_the_examinations(tmp_path: Path) -> None:
     store = Store(str(tmp_path))
     assert Places(store).other_tracks == {}
-    lines = [{"item_id": f"formosa-{n:012x}", "question": f"題{n}", **dict.fromkeys("ABCD", "甲"), "answer": "ABC"[n]}
-             for n in range(3)]  # fmt: skip
+    source = {"url": "https://example.org/a", "attribution": "「條目」, CC BY-SA 4.0"}
+    lines = [{"item_id": f"formosa-{n:012x}", "question": f"題{n}", **dict.fromkeys("ABCD", "甲"), "answer": "ABC"[n],
+              **source} for n in range(3)]  # fmt: skip
     write(tmp_path, "formosa/publications/tw-formosa-bench/benchmark.jsonl", *lines)
     assert Places(store).other_tracks == {}, "a folder without its manifest is no publication"
     gone = {"item_id": "formosa-000000000001", "reason": "made up", "date": "2026-11-30", "evidence": "made up"}
