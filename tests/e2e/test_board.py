@@ -213,6 +213,20 @@ def test_a_cut_label_is_seen(board: Board, visit: Any) -> None:
     assert len(page.evaluate(CUT)) == 1
 
 
+@browser
+def test_a_chart_and_a_table_that_go_on_sideways_say_so(board: Board, visit: Any) -> None:
+    path = next((board.folder / "zh" / "apparatus").glob("extraction*.html")).relative_to(board.folder).as_posix()
+    narrow, wide = visit(path, 360).page, visit(path, 1440).page
+    hint = "figure:has(svg.chart) .hint >> nth=0"
+    assert narrow.is_visible(hint) and not wide.is_visible(hint)
+    assert narrow.evaluate("(x => x.scrollWidth > x.clientWidth)(document.querySelector('.draw'))")
+    shade = "getComputedStyle(document.querySelector('main .scroll')).backgroundImage.split('gradient').length - 1"
+    assert narrow.evaluate(shade) == 4
+    tall = "[...document.querySelectorAll('.figures thead tr')].map(each => each.offsetHeight)"
+    heights = narrow.evaluate(tall)
+    assert heights and max(heights) < 90, "a heading of a letter a line leaves 100 pixels of blank"
+
+
 TALLEST = 12_000
 """Pixels of a page with a table of 500 rows and five charts of 80 marks; unfolded they were 33,000."""
 
