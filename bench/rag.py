@@ -103,7 +103,7 @@ def _item(window: Window, stem: str, answer: str, others: Sequence[str]) -> Form
 
 
 def contexts(corpus: Path) -> dict[str, Any]:
-    """A whole set: what is left out, what its eleven checks say over all items, a digest of every byte, time."""
+    """A whole set: what is left out, what its twelve checks say over all items, a digest of every byte, time."""
     started = time.perf_counter()
     windows = windows_of(corpus)
     read = time.perf_counter()
@@ -124,7 +124,7 @@ def contexts(corpus: Path) -> dict[str, Any]:
         "seconds": {
             "windows": round(read - started, 1), "drafts": round(drafted - read, 1),
             "contexts": round(ended - drafted, 1), "folder": round(written - ended, 1),
-            "eleven checks": round(judged - written, 1),
+            "twelve checks": round(judged - written, 1),
         },
     }  # fmt: skip
 

@@ -13,29 +13,43 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
 from opentwbench.dataset.contract import CONTROL, ITEM_ID, MAX_TEXT, OPTION_COLUMNS, PRIVATE_USE, WIDE_SPACE, excerpt
 from opentwbench.dataset.files import CSV_NAME, JSONL_NAME, parse_json, read_bytes, read_jsonl
-from opentwbench.dataset.manifest import CARD_NAME, STATS_NAME
+from opentwbench.dataset.manifest import (
+    CARD_NAME,
+    CHANGELOG_NAME,
+    MANIFEST_NAME,
+    STATS_NAME,
+    WITHDRAWN_NAME,
+    read_manifest,
+    read_withdrawals,
+    sha256,
+)
 from opentwbench.dataset.model import DatasetError
 from opentwbench.dataset.publication import Verdict, judge_by
-from opentwbench.dataset.validators import CheckOutcome, csv_differences, outcome_of
+from opentwbench.dataset.validators import CheckOutcome, csv_differences, damaged, outcome_of
+from opentwbench.dataset.versions import CHANGELOG_HEADER, withdrawn_bytes
 from opentwbench.exam.fingerprint import item_id
 from opentwbench.formosa.folding import stands_in
-from opentwbench.rag.tw_rag.card import LICENCE_ID, LICENCE_TEXT
+from opentwbench.rag.tw_rag.card import LICENCE_ID, LICENCE_TEXT, card
 from opentwbench.rag.tw_rag.contexts import article_of, digest_of
-from opentwbench.rag.tw_rag.model import CONTEXTS, KEY, LeftOut, gold_position
+from opentwbench.rag.tw_rag.model import CONTEXTS, KEY, Account, LeftOut, gold_position
 from opentwbench.rag.tw_rag.output import (
     COLUMNS,
+    CONTENT_NAMES,
     FOLDER_NAMES,
     LICENCE_NAME,
     RAGAS_COLUMNS,
     RAGAS_NAME,
     SCRIPTS,
+    SLUG,
     mcq_question,
     script_bytes,
+    version_of,
 )
 from opentwbench.rag.tw_rag.references import compose, frame_words
 from opentwbench.statistics.chi_square import chi_square
@@ -52,6 +66,7 @@ CHECKS: dict[str, tuple[str, str]] = {
     "csv_mirrors_jsonl": ("CSV 與 JSONL 逐欄一致", "CSV mirrors JSONL field by field"),
     "licence_present": ("授權與出處", "Licence and attribution present"),
     "accounting_closes": ("帳目相符", "Accounting closes"),
+    "card_matches": ("卡片、清單與紀錄相符", "Card, manifest, changelog and withdrawals match the files"),
 }
 """The blocking checks, in the order in which they run."""
 
@@ -323,6 +338,79 @@ def _open(part: object) -> Iterable[str]:
         yield f"{part['grounded']} grounded are not {part['items']} items and those dropped"
 
 
+def card_matches(folder: Path) -> CheckOutcome:
+    """Manifest, card, changelog, withdrawals and figures say what the files say, and the folder holds nothing else."""
+    manifest, stats, rows = read_manifest(folder), _stats(folder), _ragas(folder)
+    withdrawals = read_withdrawals(folder / WITHDRAWN_NAME)
+    withdrawn = read_bytes(folder / WITHDRAWN_NAME)
+    version = version_of(read_bytes(folder / RAGAS_NAME), read_bytes(folder / JSONL_NAME), withdrawn)
+    counts = {"items": len(rows), "withdrawn": len(withdrawals), "scored": len(rows) - len(withdrawals)}
+    told: list[tuple[str, object, object]] = [
+        (f"{MANIFEST_NAME}: slug", manifest.get("slug"), SLUG),
+        (f"{MANIFEST_NAME}: version", manifest["version"], version),
+        (f"{MANIFEST_NAME}: counts", manifest.get("counts"), counts),
+        (f"{STATS_NAME}: slug", stats.get("slug"), SLUG),
+        (f"{STATS_NAME}: version", stats.get("version"), version),
+        (f"{STATS_NAME}: grounded_version", stats.get("grounded_version"), manifest.get("grounded_version")),
+        (f"{WITHDRAWN_NAME}: order", withdrawn, withdrawn_bytes(withdrawals)),
+    ]
+    published = {row["item_id"] for row in rows}
+    gone = [each.item_id for each in withdrawals]
+    offenders = [f"{WITHDRAWN_NAME}: {excerpt(each)} is not published" for each in gone if each not in published]
+    offenders += _other_bytes(folder, manifest["files"])
+    offenders += [f"{excerpt(path.name)}: no file of {SLUG}" for path in _foreign(folder)]
+    offenders += [
+        f"{what} is {excerpt(said)}, the files give {excerpt(found)}" for what, said, found in told if said != found
+    ]
+    newest = f"{CHANGELOG_HEADER}\n## {version}\n\n{len(rows)} 題 items."
+    if not read_bytes(folder / CHANGELOG_NAME).decode(errors="replace").startswith(newest):
+        offenders.append(f"{CHANGELOG_NAME}: the newest section is not that of {version} with {len(rows)} items")
+    offenders += _first_difference(read_bytes(folder / CARD_NAME).decode(errors="replace"), _card(rows, stats, version))
+    return outcome_of("card_matches", offenders, {"rows": len(rows), "withdrawn": len(gone)}, "statements that differ")
+
+
+def _foreign(folder: Path) -> list[Path]:
+    return sorted(path for path in folder.iterdir() if path.name not in FOLDER_NAMES)
+
+
+def _other_bytes(folder: Path, files: Mapping[str, Any]) -> list[str]:
+    """Files whose bytes are not those that the manifest lists, or that one of both does not know."""
+    found = [f"{excerpt(name)}: listed, and no file of {SLUG}" for name in files if name not in CONTENT_NAMES]
+    for name in CONTENT_NAMES:
+        data, entry = read_bytes(folder / name), files.get(name)
+        if entry is None:
+            found.append(f"{name}: not listed in {MANIFEST_NAME}")
+        elif (entry.get("sha256"), entry.get("bytes")) != (sha256(data), len(data)):
+            found.append(f"{name}: its bytes are not those of {MANIFEST_NAME}")
+    return found
+
+
+def _card(rows: Sequence[Mapping[str, Any]], stats: Mapping[str, Any], version: str) -> str:
+    """The card as the figures and rows give it."""
+    places = Counter(row["gold_position"] for row in rows)
+    parts = {name: _account(part) for name, part in sorted(_mapping(stats, "by_category").items())}
+    whole = _account(_mapping(stats, "account"))
+    return card(SLUG, version, whole, parts, [places[n] for n in range(1, CONTEXTS + 1)])
+
+
+def _account(part: object) -> Account:
+    counts = {}
+    for name in ("dropped", "rejected", "forms", "needing"):
+        held = part.get(name) if isinstance(part, Mapping) else None
+        if not isinstance(held, Mapping):
+            raise DatasetError(f"{STATS_NAME}: {name} is no mapping")
+        counts[name] = {kind: _count(held, kind) for kind in held}
+    return Account(_count(part, "grounded"), _count(part, "items"), **counts)
+
+
+def _first_difference(said: str, again: str) -> list[str]:
+    """The first line of the card that is not what its figures give; [] when all are."""
+    for number, (one, other) in enumerate(zip_longest(said.split("\n"), again.split("\n")), 1):
+        if one != other:
+            return [f"{CARD_NAME} line {number}: {excerpt(one)}, the files give {excerpt(other)}"]
+    return []
+
+
 _BY_NAME: dict[str, Callable[[Path], CheckOutcome]] = {
     "row_contract": row_contract,
     "gold_at_position": gold_at_position,
@@ -335,16 +423,20 @@ _BY_NAME: dict[str, Callable[[Path], CheckOutcome]] = {
     "csv_mirrors_jsonl": csv_mirrors_jsonl,
     "licence_present": licence_present,
     "accounting_closes": accounting_closes,
+    "card_matches": card_matches,
 }
 
 
 def run_check(name: str, folder: Path) -> CheckOutcome:
-    """One check by its name (CHECKS); KeyError for another name."""
+    """One check by its name (CHECKS); KeyError for another name.
+
+    Never another exception: a folder that is damaged in whatever way is a failed check that says what was wrong.
+    """
     check = _BY_NAME[name]
     try:
         return check(folder)
-    except DatasetError as error:
-        return CheckOutcome(name, False, "error", {}, str(error))
+    except Exception as error:
+        return damaged(name, folder, error)
 
 
 def judge(name: str, folder: Path, code_version: str) -> tuple[CheckOutcome, Verdict]:

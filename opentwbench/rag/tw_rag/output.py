@@ -218,8 +218,7 @@ def write_release(release: Release, folder: Path) -> str:
     if foreign := [each.item_id for each in release.withdrawals if each.item_id not in names]:
         raise DatasetError(f"{foreign[0]}: withdrawn and not published")
     withdrawn = withdrawn_bytes(release.withdrawals)
-    rows = jsonl_bytes(ragas) + b"\0" + jsonl_bytes(mcq)
-    version = hashlib.sha256(rows + b"\0" + withdrawn).hexdigest()[:VERSION_DIGITS]
+    version = version_of(jsonl_bytes(ragas), jsonl_bytes(mcq), withdrawn)
     files = {
         RAGAS_NAME: jsonl_bytes(ragas),
         JSONL_NAME: jsonl_bytes(mcq),
@@ -235,6 +234,11 @@ def write_release(release: Release, folder: Path) -> str:
     }
     replace_folder(folder, files | {MANIFEST_NAME: json_bytes(_manifest(release, version, len(items), files))})
     return version
+
+
+def version_of(ragas: bytes, mcq: bytes, withdrawn: bytes) -> str:
+    """The version of a folder: the hash of both configs and of the withdrawals, as their files hold them."""
+    return hashlib.sha256(ragas + b"\0" + mcq + b"\0" + withdrawn).hexdigest()[:VERSION_DIGITS]
 
 
 def script_bytes(name: str) -> bytes:

@@ -1,4 +1,4 @@
-"""tw-rag-bench: contexts, rows, the folder, and its eleven blocking checks with planted defects and native sets."""
+"""tw-rag-bench: contexts, rows, the folder, and its twelve blocking checks with planted defects and native sets."""
 
 from __future__ import annotations
 
@@ -297,7 +297,7 @@ def test_a_planted_defect_is_found(
 
 
 def test_every_check_has_a_planted_defect() -> None:
-    elsewhere = {"csv_mirrors_jsonl"}  # below
+    elsewhere = {"csv_mirrors_jsonl", "card_matches"}  # below
     assert {check for check, _ in DEFECTS} | elsewhere == set(CHECKS)
 
 
@@ -311,6 +311,60 @@ def test_a_cell_that_the_csv_says_otherwise_and_a_damaged_file_are_found(made: P
         (folder / "benchmark.jsonl").write_bytes(b"{}\n")
         outcome = run_check(name, folder)
         assert outcome.blocks and ".jsonl" in outcome.detail, name
+
+
+def _extra(folder: Path) -> None:
+    (folder / "notes.txt").write_text("x")
+
+
+def _prose(folder: Path) -> None:
+    card = folder / "README.md"
+    card.write_text(card.read_text().replace("Nothing here is generated", "Everything here is generated"))
+    manifest = json.loads((folder / "manifest.json").read_text())
+    manifest["files"]["README.md"] = {"sha256": sha256(card.read_bytes()), "bytes": len(card.read_bytes())}
+    (folder / "manifest.json").write_bytes(json_bytes(manifest))
+
+
+def _foreign_withdrawal(folder: Path) -> None:
+    record = {"item_id": "rag-0123456789ab", "reason": "text_damaged", "date": "2026-11-30", "evidence": "seen"}
+    (folder / "withdrawn.jsonl").write_text(json.dumps(record) + "\n")
+
+
+def _altered(name: str) -> Callable[[Path], None]:
+    return lambda folder: (folder / name).write_bytes((folder / name).read_bytes() + b" ") and None
+
+
+def _removed(name: str) -> Callable[[Path], None]:
+    return lambda folder: (folder / name).unlink()
+
+
+@pytest.mark.parametrize(
+    ("damage", "said"),
+    [
+        (_extra, "notes.txt: no file of tw-rag-bench"),
+        (_prose, "README.md line"),
+        (_foreign_withdrawal, "rag-0123456789ab is not published"),
+        *((_altered(name), name) for name in FOLDER_NAMES if name != "manifest.json"),
+        *((_removed(name), name) for name in FOLDER_NAMES),
+    ],
+)
+def test_a_folder_that_is_not_whole_is_a_failed_check(
+    made: Path, tmp_path: Path, damage: Callable[[Path], None], said: str
+) -> None:
+    folder = copied(made, tmp_path / "tw-rag-bench")
+    damage(folder)
+    outcome = run_check("card_matches", folder)
+    shown = " ".join([outcome.detail, *map(str, outcome.figures.values())])
+    assert outcome.blocks and said in shown and str(tmp_path) not in shown
+
+
+@pytest.mark.parametrize("name", FOLDER_NAMES)
+def test_a_missing_file_ends_no_check_with_an_exception(made: Path, tmp_path: Path, name: str) -> None:
+    folder = copied(made, tmp_path / "tw-rag-bench")
+    (folder / name).unlink()
+    (folder / name).mkdir()
+    outcomes = [run_check(check, folder) for check in CHECKS]
+    assert any(each.blocks for each in outcomes) and all(each.detail for each in outcomes)
 
 
 def test_a_listed_need_of_templates_that_is_not_counted_is_found(made: Path, tmp_path: Path) -> None:
