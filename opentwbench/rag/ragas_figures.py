@@ -15,7 +15,7 @@ from opentwbench.formosa.folding import stands_in
 from opentwbench.rag.metrics import mean
 from opentwbench.rag.model import Judged, Question
 from opentwbench.rag.ragas import METRICS, RagasVerdict, Scores
-from opentwbench.statistics.intervals import Z95, wilson
+from opentwbench.statistics.intervals import mean_interval, wilson
 from opentwbench.statistics.kruskal import kruskal_wallis
 
 PRECISION_TARGET = 0.25
@@ -59,13 +59,13 @@ def ragas_figures(answers: Sequence[JudgedAnswer]) -> dict[str, Any]:
 
 
 def _mean(scores: Iterable[Scores], name: str) -> dict[str, float | int | None]:
-    """Mean with its 95 % interval (normal, of the mean's standard error); one value has no interval."""
+    """Mean with its 95 % interval (intervals.mean_interval: never of no width); no value has no interval."""
     values = [each[name] for each in scores]
     centre, n = mean(values), len(values)
-    if centre is None or n < 2:
+    if centre is None:
         return {"mean": centre, "n": n, "low": None, "high": None}
-    half = Z95 * math.sqrt(math.fsum((value - centre) ** 2 for value in values) / (n - 1) / n)
-    return {"mean": centre, "n": n, "low": centre - half, "high": centre + half}
+    interval = mean_interval(values)
+    return {"mean": centre, "n": n, "low": interval.low, "high": interval.high}
 
 
 def _calibration(answers: Iterable[JudgedAnswer]) -> dict[str, float | int | None] | None:

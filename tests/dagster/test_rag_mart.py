@@ -136,6 +136,7 @@ def test_the_mart_has_the_metrics_of_the_report(mart: duckdb.DuckDBPyConnection,
         row = found[name]
         assert (row["n"], row["mean"]) == (each["n"], pytest.approx(each["mean"])) and row["n"] == N - 1
         assert (row["mean_low"], row["mean_high"]) == (pytest.approx(each["low"]), pytest.approx(each["high"]))
+        assert 0 <= row["mean_low"] < row["mean_high"] <= 1, "no interval without a width"
         assert row["judge_parse_rate"] == pytest.approx(section["judge"]["parse_rate"]) and row["judge_unparsed"] == 1
         assert row["self_judged"], "M of one maker is one model, whatever the prefix"
     assert found["context_precision"]["calibration_error"] == pytest.approx(section["context_precision"]["error"])

@@ -1,5 +1,6 @@
 -- One row a retrieval run and metric: the mean over the questions that have it, with a 95 % interval of the mean
--- (opentwbench/rag/ragas_figures.py), and the judge's own record beside it.
+-- (mean_interval in opentwbench/statistics/intervals.py: Wilson's at the mean, which has a width where three of three are
+-- right), and the judge's own record beside it. A judge's `score` lies within 0 and 4, every other metric within 0 and 1.
 with runs as (
 
     select
@@ -21,7 +22,13 @@ with runs as (
 
 means as (
 
-    select run, metric, count(*) as n, avg(score_value) as mean, stddev_samp(score_value) as deviation
+    select
+        run,
+        metric,
+        count(*) as n,
+        avg(score_value) as mean,
+        case when metric = 'score' then 4.0 else 1.0 end as most,
+        sum(score_value) / most as total
     from {{ ref('int_rag_scores') }}
     group by run, metric
 
@@ -38,8 +45,8 @@ select
     metric,
     n,
     mean,
-    mean - {{ z95() }} * deviation / sqrt(n) as mean_low,
-    mean + {{ z95() }} * deviation / sqrt(n) as mean_high,
+    most * {{ wilson_low('total', 'n') }} as mean_low,
+    most * {{ wilson_high('total', 'n') }} as mean_high,
     -- One relevant context of four: what a judge says beyond that is its own error.
     case when metric = 'context_precision' and system = 'contexts' then mean - 0.25 end as calibration_error,
     questions,
