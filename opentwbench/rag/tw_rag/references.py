@@ -125,7 +125,21 @@ def compose(stem: str, answer: str) -> Composed:
         return Composed(form, "")
     sentence = _finished(sentence)
     # What a template leaves is looked at again: a reference that still asks is none.
-    return Composed(form, "" if frame_words(sentence, answer) else sentence)
+    whole = not frame_words(sentence, answer) and balanced(sentence)
+    return Composed(form, sentence if whole else "")
+
+
+def balanced(text: str) -> bool:
+    """Whether every 「 and 『 is closed, in order: a stem may cite half a sentence."""
+    open_marks = ""
+    for mark in re.findall("[「」『』]", text):
+        if mark in "「『":
+            open_marks += mark
+        elif open_marks[-1:] + mark in ("「」", "『』"):
+            open_marks = open_marks[:-1]
+        else:
+            return False
+    return not open_marks
 
 
 def _finished(sentence: str) -> str:

@@ -104,3 +104,10 @@ def test_an_answer_that_asks_is_no_question_of_the_reference() -> None:
     composed = compose("他的名曲是哪一首？", "你是誰")
     assert composed.reference == "他的名曲：你是誰。"
     assert frame_words(composed.reference, "你是誰") == []
+
+
+def test_a_reference_whose_quotation_marks_do_not_close_needs_a_template() -> None:
+    for stem in ("「先會走路，哪一項才能學會？", "先會走路」，哪一項才能學會？"):
+        composed = compose(stem, "騎車")
+        assert composed.form is Form.WHICH and composed.reference == ""
+    assert compose("「先會走路」，哪一項才能學會？", "騎車").reference == "「先會走路」，「騎車」這一項才能學會。"
