@@ -86,7 +86,12 @@ def test_a_surrogate_pair_is_a_character_and_an_empty_list_has_no_question(tmp_p
 def test_a_withdrawn_item_is_dropped_and_counted(tmp_path: Path) -> None:
     rows = [{**ROW, "item_id": "rag-000000000001"}, {**ROW, "item_id": "rag-000000000002", "question": "另一題？"}]
     tw_rag(tmp_path, *rows)
-    gone = {"item_id": "rag-000000000001", "reason": "text_damaged", "date": "2026-11-30", "evidence": "a line is missing"}
+    gone = {
+        "item_id": "rag-000000000001",
+        "reason": "text_damaged",
+        "date": "2026-11-30",
+        "evidence": "a line is missing",
+    }
     (tmp_path / "withdrawn.jsonl").write_text(json.dumps(gone) + "\n")
     made = read_benchmark("tw_rag", tmp_path)
     assert [each.question_id for each in made.questions] == ["rag-000000000002"]
