@@ -190,17 +190,20 @@ def continued_changelog(
     version: str,
     identity: str,
     keyed: Callable[[Mapping[str, Any]], object],
+    withdrawn: Iterable[str] = (),
 ) -> str:
     """The changelog of a folder whose rows are plain records, with the section of this version.
 
     It continues the log of the folder before as far as the manifest there vouches for it. `name`: the file of the rows;
-    `identity`: the column that names a row; `keyed`: what must be equal for scores of the older version to hold.
+    `identity`: the column that names a row; `keyed`: what must be equal for scores of the older version to hold;
+    `withdrawn`: item ids that are now.
     """
     try:
         manifest = read_manifest(folder)
         lines = verified_bytes(folder, name, manifest).decode().split("\n")[:-1]
         before = [parse_json(line, name) for line in lines]
         log = verified_bytes(folder, CHANGELOG_NAME, manifest).decode()
+        gone = {each.item_id for each in read_withdrawals(folder / WITHDRAWN_NAME)}
     except (DatasetError, UnicodeDecodeError):
         return grow_changelog(None, changelog_entry(version, len(rows), None, None))
     if manifest["version"] == version:
@@ -209,7 +212,14 @@ def continued_changelog(
     kept = sorted(old.keys() & new.keys())
     rekeyed = tuple(each for each in kept if keyed(old[each]) != keyed(new[each]))
     other = tuple(each for each in kept if old[each] != new[each] and each not in set(rekeyed))
-    change = Change(tuple(sorted(new.keys() - old.keys())), tuple(sorted(old.keys() - new.keys())), rekeyed, (), other)
+    change = Change(
+        added=tuple(sorted(new.keys() - old.keys())),
+        removed=tuple(sorted(old.keys() - new.keys())),
+        rekeyed=rekeyed,
+        redescribed=other,
+        withdrawn=tuple(sorted(set(withdrawn) - gone)),
+        reinstated=tuple(sorted(gone - set(withdrawn))),
+    )
     return grow_changelog(log, changelog_entry(version, len(rows), change, manifest["version"]))
 
 

@@ -256,6 +256,7 @@ def write_release(release: Release, folder: Path) -> str:
     published = {row["item_id"] for row in rows}
     if foreign := [each.item_id for each in release.withdrawals if each.item_id not in published]:
         raise DatasetError(f"{foreign[0]}: withdrawn and not published")
+    gone = [each.item_id for each in release.withdrawals]
     withdrawn = withdrawn_bytes(release.withdrawals)
     version = version_of(rows, withdrawn)
     files = {
@@ -270,7 +271,7 @@ def write_release(release: Release, folder: Path) -> str:
         STATS_NAME: json_bytes(_stats(release, version)),
         WITHDRAWN_NAME: withdrawn,
         CHANGELOG_NAME: continued_changelog(
-            folder, JSONL_NAME, rows, version, "item_id", lambda row: row.get(str(row.get("answer")))
+            folder, JSONL_NAME, rows, version, "item_id", lambda row: row.get(str(row.get("answer"))), gone
         ).encode(),
     }
     replace_folder(folder, files | {MANIFEST_NAME: json_bytes(_manifest(release, version, files))})

@@ -217,6 +217,7 @@ def write_release(release: Release, folder: Path) -> str:
         raise DatasetError(f"{SLUG}: two items have one id")
     if foreign := [each.item_id for each in release.withdrawals if each.item_id not in names]:
         raise DatasetError(f"{foreign[0]}: withdrawn and not published")
+    gone = [each.item_id for each in release.withdrawals]
     withdrawn = withdrawn_bytes(release.withdrawals)
     version = version_of(jsonl_bytes(ragas), jsonl_bytes(mcq), withdrawn)
     files = {
@@ -229,7 +230,7 @@ def write_release(release: Release, folder: Path) -> str:
         STATS_NAME: json_bytes(_stats(release, version)),
         WITHDRAWN_NAME: withdrawn,
         CHANGELOG_NAME: continued_changelog(
-            folder, RAGAS_NAME, ragas, version, "formosa_id", lambda row: row.get("reference")
+            folder, RAGAS_NAME, ragas, version, "formosa_id", lambda row: row.get("reference"), gone
         ).encode(),
     }
     replace_folder(folder, files | {MANIFEST_NAME: json_bytes(_manifest(release, version, len(items), files))})

@@ -164,6 +164,9 @@ def test_equal_content_is_equal_bytes_and_a_changed_band_a_changelog(folder: Pat
     log = (folder / "CHANGELOG.md").read_text("utf-8")
     assert first != second and log.index(second) < log.rindex(first)
     assert len(Roster(item_set([folder], item_set="scored"))) == read_manifest(folder)["counts"]["items"] - 1
+    assert f"`{gone}`" in log.split(f"## {first}")[0], "the section of the version names what it withdrew"
+    write_release(release(), folder)
+    assert (folder / "CHANGELOG.md").read_text("utf-8").count(f"`{gone}`") == 2, "and the next what it took back"
 
 
 def test_the_card_says_what_was_measured(folder: Path) -> None:
