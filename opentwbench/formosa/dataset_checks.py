@@ -14,14 +14,12 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import partial
-from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
 from opentwbench.dataset.contract import CONTROL, ITEM_ID, MAX_TEXT, OPTION_COLUMNS, PRIVATE_USE, WIDE_SPACE, excerpt
-from opentwbench.dataset.files import CSV_NAME, JSONL_NAME, parse_json, read_bytes, read_jsonl
+from opentwbench.dataset.files import CSV_NAME, JSONL_NAME, read_bytes, read_jsonl
 from opentwbench.dataset.manifest import (
-    CARD_NAME,
     CHANGELOG_NAME,
     MANIFEST_NAME,
     STATS_NAME,
@@ -32,6 +30,15 @@ from opentwbench.dataset.manifest import (
 )
 from opentwbench.dataset.model import DatasetError
 from opentwbench.dataset.publication import Verdict, judge_by
+from opentwbench.dataset.statements import (
+    card_differences,
+    differing,
+    foreign_withdrawals,
+    is_newest,
+    licence_differences,
+    other_bytes,
+    read_figures,
+)
 from opentwbench.dataset.validators import CheckOutcome, csv_differences, damaged, letter_skew, outcome_of
 from opentwbench.dataset.versions import CHANGELOG_HEADER, withdrawn_bytes
 from opentwbench.exam.fingerprint import item_id, loose
@@ -224,12 +231,8 @@ def _not_in_window(item: FormosaItem, windows: Windows) -> Iterable[str]:
             yield f"{name} is not its window's"
 
 
-def _stats(folder: Path) -> dict[str, Any]:
-    return parse_json(read_bytes(folder / STATS_NAME).decode(errors="replace"), STATS_NAME)
-
-
 def _judges(folder: Path) -> list[JudgeResult]:
-    given = _stats(folder).get("judges")
+    given = read_figures(folder).get("judges")
     if not isinstance(given, list):
         raise DatasetError(f"{STATS_NAME}: judges is no list")
     return [JudgeResult.from_json(each) for each in given]
@@ -255,13 +258,8 @@ def band_matches(folder: Path) -> CheckOutcome:
 
 def licence_present(folder: Path) -> CheckOutcome:
     """LICENSE.md is whole, the card names CC BY-SA 4.0, each row and item its article, its address and the licence."""
-    rows, offenders = _rows(folder), list[str]()
-    full = [row_of(item) for item in read_full(folder)]
-    if read_bytes(folder / LICENCE_NAME) != LICENCE_TEXT.encode():
-        offenders.append(f"{LICENCE_NAME}: not the licence's text")
-    head = read_bytes(folder / CARD_NAME).decode(errors="replace").split("\n---\n")[0]
-    if f"\nlicense: {LICENCE_ID}\n" not in head:
-        offenders.append(f"{CARD_NAME}: no license: {LICENCE_ID} in the front matter")
+    rows, full = _rows(folder), [row_of(item) for item in read_full(folder)]
+    offenders = licence_differences(folder, LICENCE_NAME, LICENCE_TEXT, LICENCE_ID)
     for row in (*rows, *full):
         if not row["url"].startswith("https://") or "CC BY-SA 4.0" not in row["attribution"] or not row["article"]:
             offenders.append(f"{excerpt(row['item_id'])}: no article, address or licence")
@@ -271,7 +269,7 @@ def licence_present(folder: Path) -> CheckOutcome:
 
 def accounting_closes(folder: Path) -> CheckOutcome:
     """Every sum closes, over all and by category, the categories are the whole, and the files hold what is counted."""
-    stats = _stats(folder)
+    stats = read_figures(folder)
     whole = _account(stats.get("account"), "account")
     given = stats.get("by_category")
     if not isinstance(given, dict):
@@ -305,7 +303,7 @@ def _counted(account: Account) -> dict[str, Any]:
 
 def card_matches(folder: Path) -> CheckOutcome:
     """Manifest, card, figures, withdrawals and changelog say what the files say: each is computed again from them."""
-    manifest, stats = read_manifest(folder), _stats(folder)
+    manifest, stats = read_manifest(folder), read_figures(folder)
     rows, full = _rows(folder), read_full(folder)
     withdrawals = read_withdrawals(folder / WITHDRAWN_NAME)
     version, edition = str(manifest["version"]), read_manifest_of(folder / EDITION_NAME)
@@ -323,15 +321,12 @@ def card_matches(folder: Path) -> CheckOutcome:
         (f"{STATS_NAME}: shortcuts", stats.get("shortcuts"), shortcut_figures(rows, map(row_of, full))),
         (f"{WITHDRAWN_NAME}: order", withdrawn, withdrawn_bytes(withdrawals)),
     ]
-    offenders = [
-        f"{what} is {excerpt(said)}, the files give {excerpt(found)}" for what, said, found in told if said != found
-    ]
-    offenders += _other_bytes(folder, manifest["files"])
-    offenders += _foreign_withdrawals(rows, [each.item_id for each in withdrawals])
+    offenders = differing(told) + other_bytes(folder, CONTENT_NAMES, manifest["files"])
+    offenders += foreign_withdrawals([each.item_id for each in withdrawals], {row["item_id"] for row in rows})
     offenders += _changelog_faults(read_bytes(folder / CHANGELOG_NAME).decode(errors="replace"), version, len(rows))
     account = _account(stats.get("account"), "account")
     again = _card_again(folder, version, rows, len(full), len(withdrawals), judges, account, served)
-    offenders += _first_difference(read_bytes(folder / CARD_NAME).decode(errors="replace"), again)
+    offenders += card_differences(folder, again)
     return outcome_of("card_matches", offenders, {**counts, "grounded": len(full)}, "statements that differ")
 
 
@@ -360,41 +355,17 @@ def _served(stats: Mapping[str, Any]) -> dict[str, dict[str, dict[str, int]]]:
         raise DatasetError(f"{STATS_NAME}: served: {error}") from None
 
 
-def _other_bytes(folder: Path, files: Mapping[str, Any]) -> list[str]:
-    found = [f"{name}: not listed" for name in CONTENT_NAMES if name not in files]
-    for name in CONTENT_NAMES:
-        if name in files:
-            data = read_bytes(folder / name)
-            if (files[name].get("sha256"), files[name].get("bytes")) != (sha256(data), len(data)):
-                found.append(f"{name}: its bytes are not those of {MANIFEST_NAME}")
-    return found
-
-
-def _foreign_withdrawals(rows: Iterable[Mapping[str, str]], withdrawn: Iterable[str]) -> list[str]:
-    published = {row["item_id"] for row in rows}
-    return [f"{WITHDRAWN_NAME}: {excerpt(each)} is not published" for each in withdrawn if each not in published]
-
-
 def _changelog_faults(log: str, version: str, rows: int) -> list[str]:
     """The newest section is that of this version and of so many items, and no version has two sections."""
     if not log.startswith(CHANGELOG_HEADER):
         return [f"{CHANGELOG_NAME}: another header"]
-    versions = re.findall(r"^## (\S+)$", log, re.MULTILINE)
-    newest = log[len(CHANGELOG_HEADER) :].lstrip("\n").split("\n## ")[0]
     found = []
-    if not newest.startswith(f"## {version}\n\n{rows} 題 items."):
+    if not is_newest(log, version, rows):
         found.append(f"{CHANGELOG_NAME}: the newest section is not that of {version} with {rows} items")
-    if twice := [each for each, n in Counter(versions).items() if n > 1]:
+    versions = Counter(re.findall(r"^## (\S+)$", log, re.MULTILINE))
+    if twice := [each for each, n in versions.items() if n > 1]:
         found.append(f"{CHANGELOG_NAME}: {excerpt(twice[0])} has two sections")
     return found
-
-
-def _first_difference(said: str, again: str) -> list[str]:
-    """The first line of the card that is not what its figures give; [] when all are."""
-    for number, (one, other) in enumerate(zip_longest(said.split("\n"), again.split("\n")), 1):
-        if one != other:
-            return [f"{CARD_NAME} line {number}: {excerpt(one)}, the files give {excerpt(other)}"]
-    return []
 
 
 _PLAIN: dict[str, Callable[[Path], CheckOutcome]] = {

@@ -13,26 +13,32 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
 from opentwbench.dataset.contract import CONTROL, ITEM_ID, MAX_TEXT, OPTION_COLUMNS, PRIVATE_USE, WIDE_SPACE, excerpt
-from opentwbench.dataset.files import CSV_NAME, JSONL_NAME, parse_json, read_bytes, read_jsonl
+from opentwbench.dataset.files import CSV_NAME, JSONL_NAME, read_bytes, read_jsonl
 from opentwbench.dataset.manifest import (
-    CARD_NAME,
     CHANGELOG_NAME,
     MANIFEST_NAME,
     STATS_NAME,
     WITHDRAWN_NAME,
     read_manifest,
     read_withdrawals,
-    sha256,
 )
 from opentwbench.dataset.model import DatasetError
 from opentwbench.dataset.publication import Verdict, judge_by
+from opentwbench.dataset.statements import (
+    card_differences,
+    differing,
+    foreign_withdrawals,
+    is_newest,
+    licence_differences,
+    other_bytes,
+    read_figures,
+)
 from opentwbench.dataset.validators import CheckOutcome, csv_differences, damaged, outcome_of
-from opentwbench.dataset.versions import CHANGELOG_HEADER, withdrawn_bytes
+from opentwbench.dataset.versions import withdrawn_bytes
 from opentwbench.exam.fingerprint import item_id
 from opentwbench.formosa.folding import stands_in
 from opentwbench.rag.tw_rag.card import LICENCE_ID, LICENCE_TEXT, card
@@ -248,7 +254,7 @@ def template_coverage(folder: Path) -> CheckOutcome:
             offenders.append(f"{name}: the reference asks: {excerpt(words[0])}")
         if row["reference"].count(answer.strip().rstrip("。.")) == 0:
             offenders.append(f"{name}: the reference does not hold the answer")
-    stats = _stats(folder)
+    stats = read_figures(folder)
     listed, counted = stats.get("needs_template"), _mapping(stats, "account").get("needing")
     if not isinstance(listed, list) or not isinstance(counted, dict) or len(set(listed)) != sum(counted.values()):
         offenders.append(f"{STATS_NAME}: the items that need a template are not the listed ones")
@@ -279,12 +285,8 @@ def csv_mirrors_jsonl(folder: Path) -> CheckOutcome:
 
 def licence_present(folder: Path) -> CheckOutcome:
     """LICENSE.md is whole, the card names CC BY-SA 4.0, each passage names its article's address and the licence."""
-    rows, offenders = _ragas(folder), []
-    if read_bytes(folder / LICENCE_NAME) != LICENCE_TEXT.encode():
-        offenders.append(f"{LICENCE_NAME}: not the licence's text")
-    head = read_bytes(folder / CARD_NAME).decode(errors="replace").split("\n---\n")[0]
-    if f"\nlicense: {LICENCE_ID}\n" not in head:
-        offenders.append(f"{CARD_NAME}: no license: {LICENCE_ID} in the front matter")
+    rows = _ragas(folder)
+    offenders = licence_differences(folder, LICENCE_NAME, LICENCE_TEXT, LICENCE_ID)
     for name in SCRIPTS:
         if read_bytes(folder / name) != script_bytes(name):
             offenders.append(f"{name}: not the project's script")
@@ -293,10 +295,6 @@ def licence_present(folder: Path) -> CheckOutcome:
             if not url.startswith("https://") or "CC BY-SA 4.0" not in attribution:
                 offenders.append(f"{excerpt(row['item_id'])}: a passage without address or licence")
     return outcome_of("licence_present", offenders, {"rows": len(rows)}, "passages or files without licence")
-
-
-def _stats(folder: Path) -> dict[str, Any]:
-    return parse_json(read_bytes(folder / STATS_NAME).decode(errors="replace"), STATS_NAME)
 
 
 def _mapping(record: Mapping[str, Any], name: str) -> Mapping[str, Any]:
@@ -308,7 +306,7 @@ def _mapping(record: Mapping[str, Any], name: str) -> Mapping[str, Any]:
 
 def accounting_closes(folder: Path) -> CheckOutcome:
     """grounded = items + dropped by reason, over all and by category; the rows are those that are counted."""
-    stats, rows = _stats(folder), _ragas(folder)
+    stats, rows = read_figures(folder), _ragas(folder)
     whole, parts = _mapping(stats, "account"), _mapping(stats, "by_category")
     offenders = [f"{excerpt(name)}: {each}" for name, part in [("all", whole), *parts.items()] for each in _open(part)]
     for field in ("grounded", "items"):
@@ -340,7 +338,7 @@ def _open(part: object) -> Iterable[str]:
 
 def card_matches(folder: Path) -> CheckOutcome:
     """Manifest, card, changelog, withdrawals and figures say what the files say, and the folder holds nothing else."""
-    manifest, stats, rows = read_manifest(folder), _stats(folder), _ragas(folder)
+    manifest, stats, rows = read_manifest(folder), read_figures(folder), _ragas(folder)
     withdrawals = read_withdrawals(folder / WITHDRAWN_NAME)
     withdrawn = read_bytes(folder / WITHDRAWN_NAME)
     version = version_of(read_bytes(folder / RAGAS_NAME), read_bytes(folder / JSONL_NAME), withdrawn)
@@ -354,35 +352,22 @@ def card_matches(folder: Path) -> CheckOutcome:
         (f"{STATS_NAME}: grounded_version", stats.get("grounded_version"), manifest.get("grounded_version")),
         (f"{WITHDRAWN_NAME}: order", withdrawn, withdrawn_bytes(withdrawals)),
     ]
-    published = {row["item_id"] for row in rows}
     gone = [each.item_id for each in withdrawals]
-    offenders = [f"{WITHDRAWN_NAME}: {excerpt(each)} is not published" for each in gone if each not in published]
-    offenders += _other_bytes(folder, manifest["files"])
-    offenders += [f"{excerpt(path.name)}: no file of {SLUG}" for path in _foreign(folder)]
+    offenders = foreign_withdrawals(gone, {row["item_id"] for row in rows})
     offenders += [
-        f"{what} is {excerpt(said)}, the files give {excerpt(found)}" for what, said, found in told if said != found
+        f"{excerpt(name)}: listed, and no file of {SLUG}" for name in manifest["files"] if name not in CONTENT_NAMES
     ]
-    newest = f"{CHANGELOG_HEADER}\n## {version}\n\n{len(rows)} 題 items."
-    if not read_bytes(folder / CHANGELOG_NAME).decode(errors="replace").startswith(newest):
+    offenders += other_bytes(folder, CONTENT_NAMES, manifest["files"])
+    offenders += [f"{excerpt(path.name)}: no file of {SLUG}" for path in _foreign(folder)]
+    offenders += differing(told)
+    if not is_newest(read_bytes(folder / CHANGELOG_NAME).decode(errors="replace"), version, len(rows)):
         offenders.append(f"{CHANGELOG_NAME}: the newest section is not that of {version} with {len(rows)} items")
-    offenders += _first_difference(read_bytes(folder / CARD_NAME).decode(errors="replace"), _card(rows, stats, version))
+    offenders += card_differences(folder, _card(rows, stats, version))
     return outcome_of("card_matches", offenders, {"rows": len(rows), "withdrawn": len(gone)}, "statements that differ")
 
 
 def _foreign(folder: Path) -> list[Path]:
     return sorted(path for path in folder.iterdir() if path.name not in FOLDER_NAMES)
-
-
-def _other_bytes(folder: Path, files: Mapping[str, Any]) -> list[str]:
-    """Files whose bytes are not those that the manifest lists, or that one of both does not know."""
-    found = [f"{excerpt(name)}: listed, and no file of {SLUG}" for name in files if name not in CONTENT_NAMES]
-    for name in CONTENT_NAMES:
-        data, entry = read_bytes(folder / name), files.get(name)
-        if entry is None:
-            found.append(f"{name}: not listed in {MANIFEST_NAME}")
-        elif (entry.get("sha256"), entry.get("bytes")) != (sha256(data), len(data)):
-            found.append(f"{name}: its bytes are not those of {MANIFEST_NAME}")
-    return found
 
 
 def _card(rows: Sequence[Mapping[str, Any]], stats: Mapping[str, Any], version: str) -> str:
@@ -401,14 +386,6 @@ def _account(part: object) -> Account:
             raise DatasetError(f"{STATS_NAME}: {name} is no mapping")
         counts[name] = {kind: _count(held, kind) for kind in held}
     return Account(_count(part, "grounded"), _count(part, "items"), **counts)
-
-
-def _first_difference(said: str, again: str) -> list[str]:
-    """The first line of the card that is not what its figures give; [] when all are."""
-    for number, (one, other) in enumerate(zip_longest(said.split("\n"), again.split("\n")), 1):
-        if one != other:
-            return [f"{CARD_NAME} line {number}: {excerpt(one)}, the files give {excerpt(other)}"]
-    return []
 
 
 _BY_NAME: dict[str, Callable[[Path], CheckOutcome]] = {
