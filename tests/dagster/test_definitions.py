@@ -35,6 +35,8 @@ GRAPH = {
     **{f"raw/{name}": (("model_scores", "subject_publication"), "", False, (), ()) for name in SCHEMAS},
     # The studies read raw tables; their own table is made from them, so that no cycle runs through the mart.
     **{f"apparatus/{name}": (tuple(f"raw/{of}" for of in READ), "", False, (), ()) for name in STUDIES},
+    # Of the judges that this study compares, Formosa's are those of its own study.
+    "apparatus/judge_panel": (("formosa_judge_study", *(f"raw/{of}" for of in READ)), "", False, (), ()),
     "raw/apparatus_studies": (tuple(sorted(f"apparatus/{name}" for name in STUDIES)), "", False, (), ()),
     "formosa_windows": ((), "", False, (), ()),
     "formosa_drafts": (("formosa_windows",), "formosa_categories", True, (), ()),
