@@ -30,7 +30,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 ROOT = Path(__file__).resolve().parents[1]
 BIN = Path(sys.executable).parent
@@ -181,7 +181,12 @@ class Stack:
         environment = {**os.environ, "PGPASSWORD": self.environment["DAGSTER_PG_PASSWORD"]}
         place = ["-h", "127.0.0.1", "-p", str(self.ports["postgres"]), "-U", USER]
         subprocess.run([programs / "createdb", *place, DATABASE], env=environment, check=True)
-        # By one process: of several that make the tables at once all but one may end ("type already exists", measured).
+
+    def create_tables(self) -> None:
+        """Dagster's tables, made by one process before the others start. Raises StackError.
+
+        Of several that make them at once all but one may end ("type already exists", measured).
+        """
         tables = [str(BIN / "dagster"), "instance", "migrate"]
         done = subprocess.run(tables, env=self.environment, capture_output=True, text=True, check=False)
         if done.returncode:
@@ -256,6 +261,7 @@ def stack(made: Stack) -> Iterator[Stack]:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that what was started is ended too
     try:
         made.create_database()
+        made.create_tables()
         for name in made.names:
             made.start(name)
         wait_for("webserver and code locations", made.is_up, 600)
@@ -347,15 +353,27 @@ def published(store: Path) -> dict[str, bytes]:
     return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
 
 
-def main(arguments: list[str] | None = None) -> int:
-    """The rehearsal; prints what happened."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def parser_of(about: str | None) -> argparse.ArgumentParser:
+    """What every rehearsal is asked for."""
+    parser = argparse.ArgumentParser(description=about, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--partitions", type=int, default=148, help="how many subjects (default: all)")
-    parser.add_argument("--keep", action="store_true", help="keep the processes up until Ctrl-C")
-    options = parser.parse_args(arguments)
-    if postgres_bin() is None:
-        print("PostgreSQL is not installed (apt-get install postgresql)", file=sys.stderr)
+    return parser
+
+
+Made = TypeVar("Made", bound=Stack)
+
+
+def carry_out(
+    parser: argparse.ArgumentParser,
+    options: argparse.Namespace,
+    absent: list[str],
+    make: Callable[[Path, Path], Made],
+    rehearse: Callable[[Made, Path, list[str]], int],
+) -> int:
+    """One rehearsal in the new folder of `options`; its exit status. `absent`: Debian packages that are missing."""
+    if absent:
+        print(f"not installed: apt-get install {' '.join(absent)}", file=sys.stderr)
         return 3
     if options.folder.exists():
         parser.error(f"{options.folder} is there already")
@@ -369,11 +387,21 @@ def main(arguments: list[str] | None = None) -> int:
     every_subject.build(folder / "mirror", partitions)
     print(f"{len(partitions)} papers typeset", flush=True)
     try:
-        with stack(Stack(folder / "stack", folder / "mirror")) as made:
-            return rehearse(made, folder, partitions, keep=options.keep)
+        made = make(folder / "stack", folder / "mirror")
+        with stack(made):
+            return rehearse(made, folder, partitions)
     except StackError as error:
         print(f"stack: {error}", file=sys.stderr)
         return 1
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """The rehearsal; prints what happened."""
+    parser = parser_of(__doc__)
+    parser.add_argument("--keep", action="store_true", help="keep the processes up until Ctrl-C")
+    options = parser.parse_args(arguments)
+    absent = [] if postgres_bin() else ["postgresql"]
+    return carry_out(parser, options, absent, Stack, partial(rehearse, keep=options.keep))
 
 
 def prepare(made: Stack) -> None:

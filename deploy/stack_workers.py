@@ -13,7 +13,6 @@ arguments; 3 PostgreSQL or redis-server is not installed.
 
 from __future__ import annotations
 
-import argparse
 import os
 import re
 import secrets
@@ -33,12 +32,13 @@ from stack import (
     USER,
     Stack,
     StackError,
+    carry_out,
     compare,
     disturbed,
     free_port,
+    parser_of,
     postgres_bin,
     prepare,
-    stack,
 )
 
 WORKERS = ("worker-one", "worker-two")
@@ -149,32 +149,11 @@ def rehearse(made: WorkersStack, folder: Path, partitions: list[str]) -> int:
 
 def main(arguments: list[str] | None = None) -> int:
     """The rehearsal; prints what happened."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("folder", type=Path)
-    parser.add_argument("--partitions", type=int, default=148, help="how many subjects (default: all)")
+    parser = parser_of(__doc__)
     options = parser.parse_args(arguments)
     absent = [] if postgres_bin() else ["postgresql"]
     absent += [] if shutil.which("redis-server") else ["redis-server"]
-    if absent:
-        print(f"not installed: apt-get install {' '.join(absent)}", file=sys.stderr)
-        return 3
-    if options.folder.exists():
-        parser.error(f"{options.folder} is there already")
-    from opentwbench.exam.subjects import REGISTRY
-    from samples import every_subject
-
-    folder = options.folder.resolve()
-    partitions = sorted(REGISTRY)[: options.partitions]
-    folder.mkdir(parents=True)
-    folder.chmod(0o755)  # the database's user must pass through
-    every_subject.build(folder / "mirror", partitions)
-    print(f"{len(partitions)} papers typeset", flush=True)
-    try:
-        with stack(WorkersStack(folder / "stack", folder / "mirror")) as made:
-            return rehearse(made, folder, partitions)
-    except StackError as error:
-        print(f"stack: {error}", file=sys.stderr)
-        return 1
+    return carry_out(parser, options, absent, WorkersStack, rehearse)
 
 
 if __name__ == "__main__":
