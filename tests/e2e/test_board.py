@@ -18,7 +18,6 @@ from typing import Any
 import pytest
 from support.axe import cached
 from support.board_mart import HOSTILE, Size, fill_board, study_payload
-from support.chromium import CHROMIUM, FLAGS
 
 from opentwbench.apparatus import figures
 from opentwbench.apparatus.result import Both as StudyText
@@ -69,17 +68,6 @@ def board(tmp_path_factory: pytest.TempPathFactory) -> Board:
     write_table(house.raw, "apparatus_studies", [{"study_id": n, "payload": text} for n, text in studies.items()])
     house.build()
     return Board(place / "site", house.folder, build_site(house.folder, place / "site"))
-
-
-@pytest.fixture(scope="module")
-def chromium() -> Iterator[Any]:
-    sync_api = pytest.importorskip("playwright.sync_api")
-    if CHROMIUM is None:
-        pytest.skip("no Chromium is installed")
-    with sync_api.sync_playwright() as play:
-        running = play.chromium.launch(executable_path=CHROMIUM, args=list(FLAGS))
-        yield running
-        running.close()
 
 
 @dataclass

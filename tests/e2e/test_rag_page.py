@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from support.axe import cached
-from support.chromium import CHROMIUM, FLAGS
 from support.rag_board import render, tables
 
 import opentwbench.board
@@ -28,17 +26,6 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (folder / lang).mkdir()
         (folder / lang / "rag.html").write_text(render(tables(model="maker/" + "long-name-" * 12), lang), "utf-8")
     return folder
-
-
-@pytest.fixture(scope="module")
-def chromium() -> Iterator[Any]:
-    sync_api = pytest.importorskip("playwright.sync_api")
-    if CHROMIUM is None:
-        pytest.skip("no Chromium is installed")
-    with sync_api.sync_playwright() as play:
-        running = play.chromium.launch(executable_path=CHROMIUM, args=list(FLAGS))
-        yield running
-        running.close()
 
 
 @pytest.mark.parametrize(
