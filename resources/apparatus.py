@@ -137,7 +137,7 @@ class Apparatus:
         parts += [f"{path.relative_to(self.raw).as_posix()} {_digest(path)}" for path in raw]
         for name in (VERDICTS, FORMOSA_STUDIES, FORMOSA_VERDICTS):
             if self.store.exists(name):
-                parts.append(f"{name} {hashlib.sha256(self.store.read(name)).hexdigest()}")
+                parts.append(f"{name} {self.store.hash_of(name)}")
         return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 
     def run(self, study_ids: Iterable[str]) -> list[Study]:

@@ -7,10 +7,9 @@ What belongs here: reading inputs, calling the library, writing products with th
 from __future__ import annotations
 
 import json
-import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from datetime import UTC, date, datetime
+from datetime import UTC, datetime
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
@@ -23,7 +22,7 @@ from opentwbench.evaluation.journal import read_responses, read_run
 from opentwbench.evaluation.submissions import read_folded
 from opentwbench.exam.exclusion_lists import ListError, read_id_list
 from opentwbench.formosa.corpus import Corpus, check_stated, read_commit, read_folder, state_of
-from opentwbench.formosa.curation import NAME
+from opentwbench.formosa.curation import NAME, is_day, is_name
 from opentwbench.formosa.drafting import (
     DRAFT_PROMPT,
     collect,
@@ -66,7 +65,11 @@ def check_plan(plan: FormosaPlan) -> None:
 
     Raises PlanError naming the setting, with the reader's own reason. What is missing is not said here.
     """
-    _check_edition(plan)
+    if plan.edition and not is_name(plan.edition):
+        raise PlanError(f"edition: a name fits {NAME}, got {excerpt(plan.edition)}")
+    if plan.date and not is_day(plan.date):
+        raise PlanError(f"date: it reads YYYY-MM-DD, got {excerpt(plan.date)}")
+    _hold("stated", partial(check_stated, plan.stated))
     models = {"model": (plan.model,) if plan.model else (), "judges": (*plan.judges, plan.judge)}
     for setting, names in {**models, "pool": plan.pool, "external": plan.external}.items():
         for name in filter(None, names):
@@ -79,17 +82,6 @@ def check_plan(plan: FormosaPlan) -> None:
     if twice := [name for name, n in Counter((*plan.pool, *plan.external)).items() if n > 1]:
         raise PlanError(f"pool: {excerpt(twice[0])} is named twice, in the pool or beside it")
     _check_files(plan)
-
-
-def _check_edition(plan: FormosaPlan) -> None:
-    """As `curation.freeze` holds name and date of an edition."""
-    if plan.edition and not re.fullmatch(NAME, plan.edition):
-        raise PlanError(f"edition: a name fits {NAME}, got {excerpt(plan.edition)}")
-    if plan.date:
-        _hold("date", partial(date.fromisoformat, plan.date))
-        if date.fromisoformat(plan.date).isoformat() != plan.date:
-            raise PlanError(f"date: it reads YYYY-MM-DD, got {excerpt(plan.date)}")
-    _hold("stated", partial(check_stated, plan.stated))
 
 
 def _check_files(plan: FormosaPlan) -> None:

@@ -263,6 +263,19 @@ def member_record(member: Member) -> dict[str, Any]:
     }
 
 
+def is_name(text: str) -> bool:
+    """Whether a text can name an edition."""
+    return re.fullmatch(NAME, text) is not None
+
+
+def is_day(text: str) -> bool:
+    """Whether a text is a day as an edition states it, YYYY-MM-DD."""
+    try:
+        return date.fromisoformat(text).isoformat() == text
+    except ValueError:
+        return False
+
+
 def freeze(
     name: str,
     day: str,
@@ -280,13 +293,9 @@ def freeze(
     Raises CurationError for a pool under two models, for members or external models of two protocols, a model twice, an
     external model in the pool, a band outside the pool or without an item, a bad name or date.
     """
-    if not re.fullmatch(NAME, name):
+    if not is_name(name):
         raise CurationError(f"an edition's name fits {NAME}: {excerpt(name)}")
-    try:
-        stated = date.fromisoformat(day).isoformat() == day
-    except ValueError:
-        stated = False
-    if not stated:
+    if not is_day(day):
         raise CurationError(f"the date reads YYYY-MM-DD, got {excerpt(day)}")
     models = [str(each["model"]) for each in pool]
     if len(models) < 2:
