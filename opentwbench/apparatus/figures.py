@@ -14,7 +14,7 @@ from typing import Any
 from opentwbench.apparatus.result import NOTHING, Both, Cell, Chart, Column
 from opentwbench.evaluation.model import Rate
 from opentwbench.evaluation.protocols import BOX
-from opentwbench.statistics.intervals import Z95
+from opentwbench.statistics.intervals import Z95, rounded_outwards
 from opentwbench.statistics.paired import McNemar, mcnemar
 
 SIGNIFICANT = 0.05
@@ -144,9 +144,8 @@ def plain(value: float, digits: int = 2) -> str:
 
 def outwards(low: float, high: float, digits: int = 2) -> tuple[str, str]:
     """The ends of an interval in a sentence, rounded outwards as in every table: it never looks narrower than it is."""
-    fine = 10**digits
-    # What is exact to a billionth is exact: 0.3 * 10 must not become a tenth wider.
-    return plain(math.floor(low * fine + 1e-9) / fine, digits), plain(math.ceil(high * fine - 1e-9) / fine, digits)
+    below, above = rounded_outwards(low, high, digits)
+    return plain(below, digits), plain(above, digits)
 
 
 # -- columns ----------------------------------------------------------------------------------------------------------

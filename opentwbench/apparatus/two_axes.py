@@ -6,8 +6,7 @@ What does not: which groups there are (the cards of models state it).
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean, median
 from typing import Any
@@ -33,7 +32,7 @@ from opentwbench.apparatus.figures import (
 )
 from opentwbench.apparatus.result import Both, Cell, Chart, Column, MissingInput, Study, Table
 from opentwbench.apparatus.rows import Inputs, Run, shown
-from opentwbench.statistics.intervals import binomial_tail
+from opentwbench.statistics.intervals import binomial_tail, rounded_outwards
 from opentwbench.statistics.paired import mcnemar
 from opentwbench.statistics.ranks import Agreement, spearman, spearman_above, spearman_top
 from opentwbench.statistics.student import mean_bounds
@@ -266,11 +265,6 @@ def _finding(boards: Mapping[tuple[str, str], Sequence[Pair]], inputs: Inputs) -
     )
 
 
-def _outer(end: float, away: Callable[[float], int]) -> float:
-    """An end of an interval at a tenth, rounded away from its middle."""
-    return away(round(10 * end, 6)) / 10
-
-
 def _told(each: Shift) -> Both:
     """The shift of the models tuned for Taiwan in a sentence: n, mean with its interval, paired test."""
     zh, en = f"臺灣調校模型（n = {each.models}）", f"models tuned for Taiwan (n = {each.models})"
@@ -279,7 +273,7 @@ def _told(each: Shift) -> Both:
     if each.mean_low is None or each.mean_high is None:
         zh, en = f"{zh}（沒有區間：模型太少或移動全同）", f"{en} (no interval: too few models, or all move alike)"
     else:
-        low, high = (signed(end) for end in (_outer(each.mean_low, math.floor), _outer(each.mean_high, math.ceil)))
+        low, high = map(signed, rounded_outwards(each.mean_low, each.mean_high, 1))
         zh, en = f"{zh}（95% 區間 {low} 至 {high}）", f"{en} (95% {low} to {high})"
     zh += f"，中位數 {signed(each.median)}，成對符號檢定 p = {each.sign_p:.3f}"
     return Both(zh, f"{en}, median {signed(each.median)}, paired sign test p = {each.sign_p:.3f}")

@@ -6,7 +6,6 @@ forms themselves (text.py). Records come from outside: whatever a cell is, somet
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -16,6 +15,7 @@ from opentwbench.apparatus.result import Both as StudyText
 from opentwbench.board import text, words
 from opentwbench.board.words import Both
 from opentwbench.exam.subjects import REGISTRY
+from opentwbench.statistics.intervals import rounded_outwards
 
 UNITS = {"%": Both("%", "%"), "points": Both("百分點", "points"), "tokens": Both("token", "tokens")}
 """Units that a heading states; what is counted ('items', 'replies', ...) is said by the heading itself."""
@@ -162,8 +162,8 @@ def _interval(column: Column, low: float, high: float, digits: int) -> Both:
 
 def _outwards(column: Column, low: float, high: float) -> tuple[float, float]:
     """The ends at the digit that is shown, rounded outwards, as those of shares are (text.bounds)."""
-    fine = 10 if column.unit == "points" or (column.unit == "ranks" and _is_signed(column)) else 100
-    return math.floor(low * fine + 1e-9) / fine, math.ceil(high * fine - 1e-9) / fine
+    digits = 1 if column.unit == "points" or (column.unit == "ranks" and _is_signed(column)) else 2
+    return rounded_outwards(low, high, digits)
 
 
 def _shown(column: Column, value: Cell, digits: int) -> Both:

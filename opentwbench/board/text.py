@@ -13,6 +13,8 @@ import unicodedata
 from collections.abc import Iterable
 from datetime import date, datetime
 
+from opentwbench.statistics.intervals import rounded_outwards
+
 NOTHING = "–"
 """What stands where there is no number."""
 
@@ -97,8 +99,7 @@ def bounds(low: float | None, high: float | None, digits: int = 1) -> str:
     """The two ends of an interval in percent, rounded outwards, so that it never looks narrower than it is."""
     if low is None or high is None:
         return NOTHING
-    fine = 10**digits
-    below, above = math.floor(100 * low * fine + 1e-9) / fine, math.ceil(100 * high * fine - 1e-9) / fine
+    below, above = rounded_outwards(100 * low, 100 * high, digits)
     return f"{max(below, 0):.{digits}f}–{min(above, 100):.{digits}f}"
 
 

@@ -21,8 +21,17 @@ class Interval:
 
     def shown(self) -> str:
         """The interval in percent, rounded outwards to a tenth: 12,596 of 12,596 is 99.9%–100.0%, never 100.0%."""
-        low, high = math.floor(self.low * 1000 + 1e-9) / 10, math.ceil(self.high * 1000 - 1e-9) / 10
+        low, high = rounded_outwards(100 * self.low, 100 * self.high, 1)
         return f"{low:.1f}%–{high:.1f}%"
+
+
+def rounded_outwards(low: float, high: float, digits: int) -> tuple[float, float]:
+    """The two ends of an interval at so many decimals, so that it never looks narrower than it is.
+
+    What is exact to a billionth is exact: 0.3 * 10 must not become a tenth wider.
+    """
+    fine = 10**digits
+    return math.floor(low * fine + 1e-9) / fine, math.ceil(high * fine - 1e-9) / fine
 
 
 def _check_counts(successes: int, trials: int) -> None:
