@@ -17,7 +17,7 @@ from pathlib import Path
 from statistics import median
 
 from opentwbench.formosa.cleaning import SECTIONS, clean
-from opentwbench.formosa.corpus import KNOWLEDGE, read_folder
+from opentwbench.formosa.corpus import KNOWLEDGE, joined, read_folder
 from opentwbench.formosa.model import Article, Window
 from opentwbench.formosa.windows import LIMIT, TAIL, cut
 
@@ -51,11 +51,8 @@ def recut(article: Article, body: str, rules: Construction) -> list[Window]:
     texts = [block.text for block in clean(body, rules.sections) if not block.heading]
     if not rules.list_marks:
         texts = ["\n".join(_MARK.sub("", line) for line in text.split("\n")).strip() for text in texts]
-    spans, place = [], 0
-    for text in (texts := [text for text in texts if text]):
-        spans.append((place, place + len(text)))
-        place += len(text) + 2
-    made = replace(article, text="\n\n".join(texts), blocks=tuple(spans))
+    whole, blocks = joined([text for text in texts if text])
+    made = replace(article, text=whole, blocks=blocks)
     return cut(made, rules.limit, rules.tail, rules.announced)
 
 

@@ -277,7 +277,7 @@ def read_article(path: str, data: bytes, commit: str) -> Article | LeftOut:
     texts = [block.text for block in clean(_harmless(body)) if not block.heading]
     if unusable := _unusable_text(title, texts):
         return unusable
-    cleaned, spans = _joined(texts)
+    cleaned, spans = joined(texts)
     url = f"https://taiwan.md/{category.lower()}/{quote(name)}/"
     digest = sha256(data).hexdigest()
     return Article(
@@ -327,7 +327,8 @@ def _unusable_text(title: str, texts: list[str]) -> LeftOut | None:
     return LeftOut.PRIVATE_USE if any(_PRIVATE.search(text) for text in (title, *texts)) else None
 
 
-def _joined(texts: list[str]) -> tuple[str, tuple[tuple[int, int], ...]]:
+def joined(texts: list[str]) -> tuple[str, tuple[tuple[int, int], ...]]:
+    """An article's text from those of its blocks, an empty line between two, and where each begins and ends."""
     spans, place = [], 0
     for text in texts:
         spans.append((place, place + len(text)))

@@ -47,6 +47,10 @@ def shortcuts(keyed: Iterable[tuple[Mapping[str, str], str]]) -> dict[str, Short
 
 
 def _longest(options: Mapping[str, str], key: str) -> float:
-    most = max(map(len, options.values()))
-    top = [letter for letter, text in options.items() if len(text) == most]
-    return (key in top) / len(top)
+    return share_of_longest({letter: len(text) for letter, text in options.items()}, key)
+
+
+def share_of_longest(sizes: Mapping[Any, int], name: object) -> float:
+    """What a choice of the longest gives to `name`: 1 for the longest, a share where several are, else 0."""
+    top = [each for each, size in sizes.items() if size == max(sizes.values())]
+    return (name in top) / len(top)

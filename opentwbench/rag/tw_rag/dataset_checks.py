@@ -41,6 +41,7 @@ from opentwbench.dataset.validators import CheckOutcome, csv_differences, damage
 from opentwbench.dataset.versions import withdrawn_bytes
 from opentwbench.exam.fingerprint import item_id
 from opentwbench.formosa.folding import stands_in
+from opentwbench.formosa.shortcuts import share_of_longest
 from opentwbench.rag.tw_rag.card import LICENCE_ID, LICENCE_TEXT, card
 from opentwbench.rag.tw_rag.contexts import article_of, digest_of
 from opentwbench.rag.tw_rag.model import CONTEXTS, KEY, Account, LeftOut, gold_position
@@ -218,14 +219,10 @@ def position_balance(folder: Path) -> CheckOutcome:
 def length_balance(folder: Path) -> CheckOutcome:
     """Chi-square of how often the gold is the longest context against one in four; a tie counts as a share."""
     rows = _ragas(folder)
-    longest = sum(_longest(list(map(len, row["contexts"])), row["gold_position"] - 1) for row in rows)
+    sizes = (dict(enumerate(map(len, row["contexts"]), 1)) for row in rows)
+    longest = sum(share_of_longest(each, row["gold_position"]) for each, row in zip(sizes, rows, strict=True))
     shares = [1 / CONTEXTS, 1 - 1 / CONTEXTS]
     return _spread("length_balance", [longest, len(rows) - longest], shares, ["gold_longest", "other_longest"])
-
-
-def _longest(sizes: Sequence[int], place: int) -> float:
-    top = [n for n, size in enumerate(sizes) if size == max(sizes)]
-    return (place in top) / len(top)
 
 
 def _spread(name: str, counts: Sequence[float], shares: Sequence[float] | None, labels: Sequence[str]) -> CheckOutcome:
