@@ -110,6 +110,8 @@ def formosa_drafts(
 ) -> None:
     """One question a window, as a drafting model proposes it; every reply in one kind."""
     track = track_of(store, formosa, endpoints, progress)
+    with stated("settings"):
+        drafting.check_plan(track.plan)  # once, and before anybody is asked in any category
     _by_category(context, lambda category: drafting.make_drafts(track, category), metadata.of_drafts)
 
 

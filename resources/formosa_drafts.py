@@ -220,10 +220,8 @@ def drafts_are_current(track: Track, category: str) -> bool:
 def make_drafts(track: Track, category: str) -> dict[str, Any]:
     """Ask for a draft of every window of the category that has none; returns the record.
 
-    Raises PlanError, before anybody is asked, for a setting that a later step would refuse (`check_plan`),
-    AskingStopped when the model was not asked to the end, and what the runner raises.
+    Raises AskingStopped when the model was not asked to the end, and what the runner raises.
     """
-    check_plan(track.plan)
     windows = track.windows(category)
     ask = draft_ask(list(windows.values()), track.plan.drafter)
     folder = track.drafts_folder(category)
