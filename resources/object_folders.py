@@ -13,6 +13,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Any
@@ -68,22 +69,28 @@ class ObjectFolder:
         return True
 
     def finish(self) -> None:
-        """Carry out what is announced, if anything is; nothing happens when another process was faster."""
+        """Carry out what is announced, if anything is; a process that is late finds it done.
+
+        What lies aside goes before the announcement: a kill in between leaves the announcement, which the next
+        process takes away, where a file left aside would be nobody's.
+        """
         try:
-            found = json.loads(self.fs.cat_file(self._announcement))
+            announced = self.fs.cat_file(self._announcement)
         except FileNotFoundError:
             return
+        found = json.loads(announced)
         aside = f"{PurePosixPath(self.path).parent}/{PurePosixPath(found['aside']).name}"
-        try:
+        with suppress(FileNotFoundError):  # a file that is not aside any more: every one is in its place
             for name in sorted(found["files"], key=lambda each: (each == LAST, each)):
                 if name == LAST:
                     self._remove_all_but(found["files"])
                 self.fs.cp_file(f"{aside}/{name}", f"{self.path}/{name}")
             self._remove_all_but(found["files"])
-            self.fs.rm_file(self._announcement)
+        with suppress(FileNotFoundError):
             self.fs.rm(aside, recursive=True)
-        except FileNotFoundError:  # aside is gone, so that every file is in its place
-            return
+        with suppress(FileNotFoundError):
+            if self.fs.cat_file(self._announcement) == announced:  # not that of a writer who came since
+                self.fs.rm_file(self._announcement)
 
     @property
     def _beside(self) -> str:

@@ -14,6 +14,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -356,15 +357,18 @@ def _served(stats: Mapping[str, Any]) -> dict[str, dict[str, dict[str, int]]]:
 
 
 def _changelog_faults(log: str, version: str, rows: int) -> list[str]:
-    """The newest section is that of this version and of so many items, and no version has two sections."""
+    """The newest section is that of this version and of so many items, and each section changes the version.
+
+    A version may come back: an item withdrawn and taken back gives the rows, and so the hash, of before.
+    """
     if not log.startswith(CHANGELOG_HEADER):
         return [f"{CHANGELOG_NAME}: another header"]
     found = []
     if not is_newest(log, version, rows):
         found.append(f"{CHANGELOG_NAME}: the newest section is not that of {version} with {rows} items")
-    versions = Counter(re.findall(r"^## (\S+)$", log, re.MULTILINE))
-    if twice := [each for each, n in versions.items() if n > 1]:
-        found.append(f"{CHANGELOG_NAME}: {excerpt(twice[0])} has two sections")
+    versions = re.findall(r"^## (\S+)$", log, re.MULTILINE)
+    if twice := [newer for newer, older in pairwise(versions) if newer == older]:
+        found.append(f"{CHANGELOG_NAME}: two sections of {excerpt(twice[0])} with no other between them")
     return found
 
 

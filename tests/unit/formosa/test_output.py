@@ -17,6 +17,7 @@ from opentwbench.dataset.files import JSONL_NAME, jsonl_bytes, read_jsonl
 from opentwbench.dataset.manifest import json_bytes, read_manifest, sha256
 from opentwbench.dataset.model import DatasetError, Withdrawal
 from opentwbench.dataset.publication import PublicationRefused, publish
+from opentwbench.dataset.validators import CheckOutcome
 from opentwbench.evaluation.items import Roster, item_set
 from opentwbench.formosa.accounting import account
 from opentwbench.formosa.band import Band, recut
@@ -166,7 +167,22 @@ def test_equal_content_is_equal_bytes_and_a_changed_band_a_changelog(folder: Pat
     assert len(Roster(item_set([folder], item_set="scored"))) == read_manifest(folder)["counts"]["items"] - 1
     assert f"`{gone}`" in log.split(f"## {first}")[0], "the section of the version names what it withdrew"
     write_release(release(), folder)
-    assert (folder / "CHANGELOG.md").read_text("utf-8").count(f"`{gone}`") == 2, "and the next what it took back"
+    log = (folder / "CHANGELOG.md").read_text("utf-8")
+    assert log.count(f"`{gone}`") == 2, "and the next what it took back"
+    assert log.count(f"## {first}") == 2  # the rows of before have the version of before
+    assert run_check("card_matches", folder, screen).passed
+    section = log[log.index("## ") :].split("\n## ")[0]
+    twice = with_changelog(folder, log.replace(section, f"{section}\n{section}", 1))
+    assert f"two sections of {first} with no other between them" in (twice.detail or "")
+
+
+def with_changelog(folder: Path, log: str) -> CheckOutcome:
+    """What the check says of another changelog that the manifest names with its right hash."""
+    (folder / "CHANGELOG.md").write_text(log, "utf-8")
+    manifest = read_manifest(folder)
+    manifest["files"]["CHANGELOG.md"] = {"sha256": sha256(log.encode()), "bytes": len(log.encode())}
+    (folder / "manifest.json").write_bytes(json_bytes(manifest))
+    return run_check("card_matches", folder, screen)
 
 
 def test_the_card_says_what_was_measured(folder: Path) -> None:
