@@ -315,6 +315,10 @@ def download(
     dataset: Annotated[str, typer.Argument(metavar="DATASET", help="Name of a data set.")],
     out: Annotated[Path | None, typer.Option(help="Folder to write.", show_default=False)] = None,
     yes: Annotated[bool, typer.Option("--yes", help="Fetch; without it size and licence are shown alone.")] = False,
+    url: Annotated[str | None, typer.Option(help="Fetch from a mirror instead: https.", show_default=False)] = None,
+    allow_private: Annotated[
+        bool, typer.Option("--allow-private", help="The mirror may be in a private network, and http.")
+    ] = False,
 ) -> None:
     """Show where a public data set comes from, its size and its licence; with --yes fetch its files."""
     try:
@@ -323,7 +327,7 @@ def download(
         if yes and out is None:
             raise RagError("name a folder with --out")
         if yes and out is not None:
-            fetched = downloads.fetch(offer, out)
+            fetched = downloads.fetch(offer, out, url, allow_private=allow_private)
             print(f"{fetched.files} files, {fetched.bytes:,} bytes in {out}")
     except downloads.Unreachable as error:
         print(f"otb rag: {error}", file=sys.stderr)

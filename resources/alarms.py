@@ -9,22 +9,20 @@ not public are refused unless `allow_private` says that they are meant (docs/sec
 
 from __future__ import annotations
 
-import ipaddress
 import os
 import smtplib
-import socket
 import ssl
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from email.message import EmailMessage
 from typing import Literal
-from urllib.parse import urlsplit
 
 import dagster as dg
 import httpx
 from pydantic import Field
 
+from opentwbench.addresses import AddressError, check_host, read_url
 from opentwbench.waiting import backoff, retry_after
 
 WEBHOOK_ENV = "OTB_ALARM_WEBHOOK"
@@ -68,19 +66,11 @@ def _plain(line: str) -> str:
 
 
 def check_address(host: str, port: int, *, allow_private: bool) -> None:
-    """Raises AlarmError when a name stands for any address that is not public (loopback, private, link-local, metadata
-    services). With `allow_private` only link-local, multicast and unspecified ones are refused."""
+    """Raises AlarmError for a host that `opentwbench.addresses` does not let be asked."""
     try:
-        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    except (OSError, UnicodeError):
-        raise AlarmError("the host of the address has no known address") from None
-    for *_, place in found:
-        address = ipaddress.ip_address(str(place[0]).partition("%")[0])
-        address = getattr(address, "ipv4_mapped", None) or address
-        if address.is_link_local or address.is_multicast or address.is_unspecified:
-            raise AlarmError("a link-local, multicast or unspecified address is never sent to")
-        if not (address.is_global or allow_private):
-            raise AlarmError("the address is not public: set allow_private if it is meant")
+        check_host(host, port, allow_private=allow_private)
+    except AddressError as error:
+        raise AlarmError(str(error)) from None
 
 
 class Webhook:
@@ -92,15 +82,10 @@ class Webhook:
         self, url: str, *, allow_private: bool, timeout: float, sleep: Callable[[float], None] = time.sleep
     ) -> None:
         try:
-            parts = urlsplit(url)
-            port = parts.port or (443 if parts.scheme == "https" else 80)
-        except ValueError:
-            raise AlarmError("the webhook's address cannot be read") from None
-        if parts.scheme != "https" and not (allow_private and parts.scheme == "http"):
-            raise AlarmError("the webhook's address must begin with https://")
-        if not parts.hostname or parts.username or parts.password or parts.fragment:
-            raise AlarmError("the webhook's address must hold a host, and no user, password or fragment")
-        self._url, self._place = url, (parts.hostname, port)
+            place = read_url(url, allow_private=allow_private)
+        except AddressError as error:
+            raise AlarmError(f"webhook: {error}") from None
+        self._url, self._place = url, (place.host, place.port)
         self._allow_private, self._timeout, self._sleep = allow_private, timeout, sleep
 
     def send(self, alarm: Alarm) -> None:

@@ -171,6 +171,13 @@ class NoRedirection(urllib.request.HTTPRedirectHandler):
 OPENER = urllib.request.build_opener(NoRedirection())
 
 
+def endpoint(base_url: str) -> str:
+    """The URL that is asked. Raises Stopped for what is no http(s) address or holds a user or password."""
+    if not base_url.startswith(("http://", "https://")) or "@" in base_url.split("/")[2]:
+        raise Stopped("--base-url must begin with http:// or https:// and hold no user or password")
+    return base_url.rstrip("/") + "/chat/completions"
+
+
 def ask_once(url: str, key: str, body: dict[str, Any]) -> dict[str, Any]:
     """The content and finish reason of one reply; raises OSError or ValueError when there is none."""
     headers = {"Content-Type": "application/json", "User-Agent": "opentwbench-bundle"}
@@ -313,8 +320,7 @@ def main(arguments: list[str] | None = None) -> int:
             key = os.environ.get(given.api_key_env, "") if given.api_key_env else ""
             if given.api_key_env and not key:
                 raise Stopped(f"the environment variable {given.api_key_env} is not set")
-            url = given.base_url.rstrip("/") + "/chat/completions"
-            run(bundle, url, given.model, key, max(1, given.concurrency))
+            run(bundle, endpoint(given.base_url), given.model, key, max(1, given.concurrency))
             print("every question has its reply: run results")
         elif given.command == "results":
             print(f"{write_results(bundle)}: fill in provenance.json, run verify, and send both files")

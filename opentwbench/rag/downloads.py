@@ -7,20 +7,26 @@ What does not belong here: reading the files (adapters).
 
 from __future__ import annotations
 
+import http.client
 import io
 import tarfile
-import urllib.error
-import urllib.request
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
+from urllib.parse import urljoin
 
+from opentwbench.addresses import AddressError, UnknownHost, WebAddress, check_host, check_ip, read_url
 from opentwbench.dataset.atomic import write_file
 from opentwbench.rag.model import RagError
 
 CHUNK = 1 << 20
 TIMEOUT = 60.0
 """Seconds without a byte."""
+
+REDIRECTIONS = frozenset({301, 302, 303, 307, 308})
+MOST_REDIRECTIONS = 5
+"""Archives are served from another host than they are named at."""
 
 
 class Unreachable(RagError):
@@ -111,12 +117,13 @@ def as_text(given: Offer) -> str:
     )
 
 
-def fetch(given: Offer, out: Path, url: str = "") -> Fetched:
+def fetch(given: Offer, out: Path, url: str | None = None, *, allow_private: bool = False) -> Fetched:
     """Fetch the files into a folder, each written whole. `url` takes the place of the offer's (a mirror).
 
-    Raises Unreachable when the source cannot be had, and RagError for what is no archive of its form.
+    Raises Unreachable when the source cannot be had, and RagError for what is no archive of its form and for an address
+    that `opentwbench.addresses` does not let be asked, a redirection's too.
     """
-    data = _download(url or given.url, given.most)
+    data = _download(given.url if url is None else url, given.most, allow_private)
     written = size = 0
     for name, body in _files(given, data):
         written, size = written + 1, size + len(body)
@@ -128,23 +135,89 @@ def fetch(given: Offer, out: Path, url: str = "") -> Fetched:
     return Fetched(written, size)
 
 
-def _download(url: str, most: int) -> bytes:
-    request = urllib.request.Request(url, headers={"User-Agent": "opentwbench"})
-    parts, size = [], 0
+class _Plain(http.client.HTTPConnection):
+    """A connection that says nothing to an address that `check_ip` refuses.
+
+    The name was looked up before, to refuse it without a packet; this is the answer of the look-up that counts.
+    """
+
+    allow_private = False
+
+    def connect(self) -> None:
+        super().connect()
+        try:
+            check_ip(str(self.sock.getpeername()[0]), allow_private=self.allow_private)
+        except AddressError:
+            self.close()
+            raise
+
+
+class _Encrypted(http.client.HTTPSConnection, _Plain):
+    """The same before the TLS handshake: HTTPSConnection connects by the next class in this order."""
+
+
+def _download(url: str, most: int, allow_private: bool) -> bytes:
     try:
-        with urllib.request.urlopen(request, timeout=TIMEOUT) as answer:
-            while part := answer.read(CHUNK):
-                size += len(part)
-                if size > most:
-                    raise RagError(f"{url}: more than {most:,} bytes")
-                parts.append(part)
-    except (urllib.error.URLError, OSError) as error:
-        reason = getattr(error, "reason", None) or error
-        raise Unreachable(
-            f"{url} cannot be fetched ({str(reason)[:120]}). Without a network, put the files into a folder by hand "
-            "and name it with --data"
-        ) from None
+        place = read_url(url, allow_private=allow_private)
+    except AddressError as error:
+        raise RagError(f"--url: {error}") from None  # without the address, which may hold a password
+    said = f"{place.scheme}://{place.host}{place.target.partition('?')[0]}"  # a query may hold a token
+    try:
+        for _ in range(MOST_REDIRECTIONS + 1):
+            check_host(place.host, place.port, allow_private=allow_private)
+            with closing(_connection(place, allow_private)) as connection:
+                connection.request("GET", place.target, headers={"User-Agent": "opentwbench"})
+                answer = connection.getresponse()
+                if answer.status == 200:
+                    return _bounded(answer, most, said)
+                if answer.status not in REDIRECTIONS:
+                    raise Unreachable(_advice(said, f"status {answer.status}"))
+                url = urljoin(url, answer.getheader("Location") or "")
+            place = _redirected(place, url, allow_private)
+    except UnknownHost as error:
+        raise Unreachable(_advice(said, str(error))) from None
+    except AddressError as error:
+        raise RagError(f"{said}: {error}") from None
+    except (OSError, http.client.HTTPException) as error:
+        raise Unreachable(_advice(said, str(error)[:120] or type(error).__name__)) from None
+    raise Unreachable(_advice(said, f"more than {MOST_REDIRECTIONS} redirections"))
+
+
+def _redirected(place: WebAddress, url: str, allow_private: bool) -> WebAddress:
+    try:
+        there = read_url(url, allow_private=allow_private)
+    except AddressError as error:
+        raise AddressError(f"redirected: {error}") from None
+    if there.scheme != place.scheme:
+        raise AddressError(f"redirected from {place.scheme} to {there.scheme}")
+    return there
+
+
+def _connection(place: WebAddress, allow_private: bool) -> _Plain:
+    # Directly and not through a proxy of the environment: the address checked is the one that is asked.
+    kind = _Encrypted if place.scheme == "https" else _Plain
+    connection = kind(place.host, place.port, timeout=TIMEOUT)
+    connection.allow_private = allow_private
+    return connection
+
+
+def _bounded(answer: http.client.HTTPResponse, most: int, said: str) -> bytes:
+    parts, size = [], 0
+    while part := answer.read(CHUNK):
+        size += len(part)
+        if size > most:
+            raise RagError(f"{said}: more than {most:,} bytes")
+        parts.append(part)
+    if answer.length:  # read(amount) ends at a cut connection without a word
+        raise Unreachable(_advice(said, f"cut off with {answer.length:,} bytes to come"))
     return b"".join(parts)
+
+
+def _advice(said: str, reason: str) -> str:
+    return (
+        f"{said} cannot be fetched ({reason}). Without a network, put the files into a folder by hand and name it with "
+        "--data"
+    )
 
 
 def _files(given: Offer, data: bytes) -> Iterator[tuple[str, bytes]]:

@@ -66,6 +66,16 @@ def writable(text: str) -> str:
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
+class NoRedirection(urllib.request.HTTPRedirectHandler):
+    """A redirection would carry the key to another host."""
+
+    def redirect_request(self, *args: Any) -> None:
+        """None is refused."""
+
+
+OPENER = urllib.request.build_opener(NoRedirection())
+
+
 def ask(url: str, key: str, body: dict[str, Any]) -> dict[str, Any]:
     """One answer, or its error; overload, broken connections and replies that are none are tried again."""
     headers = {"Content-Type": "application/json", **({"Authorization": f"Bearer {key}"} if key else {})}
@@ -75,7 +85,7 @@ def ask(url: str, key: str, body: dict[str, Any]) -> dict[str, Any]:
         if attempt:
             time.sleep(min(60.0, 2.0**attempt))
         try:
-            with urllib.request.urlopen(urllib.request.Request(url, data, headers), timeout=600) as answer:
+            with OPENER.open(urllib.request.Request(url, data, headers), timeout=600) as answer:
                 content = json.loads(answer.read(MAX_REPLY))["choices"][0]["message"]["content"]
             if isinstance(content, str):
                 return {"answer": answer_of(writable(content)), "error": ""}
@@ -134,8 +144,8 @@ def main() -> int:
     parser.add_argument("--concurrency", type=int, default=8)
     parser.add_argument("--max-tokens", type=int, default=512)
     given = parser.parse_args()
-    if not given.base_url.startswith(("http://", "https://")):
-        raise SystemExit("name the endpoint with --base-url or OPENAI_BASE_URL")
+    if not given.base_url.startswith(("http://", "https://")) or "@" in given.base_url.split("/")[2]:
+        raise SystemExit("name the endpoint (http or https, no user or password) with --base-url or OPENAI_BASE_URL")
     done: set[str] = set()
     if given.out.exists():
         mend(given.out)
