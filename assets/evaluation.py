@@ -14,11 +14,9 @@ from opentwbench.evaluation.warehouse import SCHEMAS, raw_digests
 from opentwbench.exam.tables import table
 from resources.models import ModelsResource, WarehouseResource
 from resources.partitions import model_of, models
+from resources.pools import MODEL_ENDPOINT
 from resources.settings import StoreResource
 from resources.warehouse_tables import Places, grade_run, ungraded_runs, write_tables
-
-ENDPOINT = "model_endpoint"
-"""Concurrency pool: one run at a time asks the endpoint, which has its own limits of concurrency and rate."""
 
 TABLES = sorted(SCHEMAS.keys() - {"apparatus_studies"})
 """The raw tables of this step. The studies read them; theirs is a later step's (assets/apparatus.py)."""
@@ -26,7 +24,7 @@ TABLES = sorted(SCHEMAS.keys() - {"apparatus_studies"})
 PUBLISHED = dg.AssetDep("subject_publication", partition_mapping=dg.AllPartitionMapping())
 
 
-@dg.asset(group_name="evaluation", kinds={"jsonl"}, partitions_def=models, deps=[PUBLISHED], pool=ENDPOINT)
+@dg.asset(group_name="evaluation", kinds={"jsonl"}, partitions_def=models, deps=[PUBLISHED], pool=MODEL_ENDPOINT)
 def model_responses(
     context: dg.AssetExecutionContext, store: StoreResource, endpoints: ModelsResource
 ) -> dg.MaterializeResult:

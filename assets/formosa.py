@@ -28,12 +28,13 @@ from resources.formosa_places import Track
 from resources.formosa_plan import PlanError
 from resources.models import ModelsResource
 from resources.partitions import formosa_categories
+from resources.pools import MODEL_ENDPOINT
 from resources.progress import Progress
 from resources.settings import StoreResource
 
 GROUP = "formosa"
-ENDPOINT = "formosa_endpoint"
-"""Concurrency pool: one step asks at a time."""
+ENDPOINT = MODEL_ENDPOINT
+"""Concurrency pool: the endpoint's (`orchestration.pools`), which Formosa's steps share with everybody who asks it."""
 
 OUTCOMES = (
     AskingError,

@@ -12,16 +12,14 @@ from opentwbench.evaluation.journal import JournalError
 from opentwbench.rag.model import RagError
 from opentwbench.rag.report import as_markdown
 from resources.partitions import rag_benchmarks
+from resources.pools import MODEL_ENDPOINT
 from resources.rag import RagBenchmarkResource
 from resources.rag_runs import carry_out
 from resources.settings import StoreResource
 from resources.store import StoreError
 
-POOL = "rag_endpoint"
-"""Concurrency pool: one partition asks at a time."""
 
-
-@dg.asset(group_name="rag", kinds={"json"}, partitions_def=rag_benchmarks, output_required=False, pool=POOL)
+@dg.asset(group_name="rag", kinds={"json"}, partitions_def=rag_benchmarks, output_required=False, pool=MODEL_ENDPOINT)
 def rag_benchmark(
     context: dg.AssetExecutionContext, store: StoreResource, rag: RagBenchmarkResource
 ) -> Iterator[dg.MaterializeResult]:

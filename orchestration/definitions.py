@@ -25,6 +25,7 @@ import assets.hub
 import assets.publication
 import assets.rag
 import assets.rag_benchmark
+import checks.currency
 import checks.exam
 import checks.formosa
 import checks.rag
@@ -32,6 +33,7 @@ from orchestration import alarm_sensors, evaluation_jobs, formosa_jobs
 from orchestration.configuration import Configuration
 from orchestration.jobs import JOBS
 from orchestration.ownership import owned
+from orchestration.pools import pooled
 from orchestration.schedules import schedules
 from orchestration.sensors import sensors
 
@@ -53,6 +55,7 @@ CHECKS = (
     *checks.exam.RELEASE_CHECKS,
     *checks.formosa.FORMOSA_CHECKS,
     *checks.rag.RAG_CHECKS,
+    *checks.currency.CURRENCY_CHECKS,
 )
 
 
@@ -94,7 +97,7 @@ def alarm_settings(environment: Mapping[str, str]) -> dict[str, Any]:
 def build_defs(configuration: Configuration) -> dg.Definitions:
     """The platform's definitions under one configuration."""
     defs = dg.Definitions(
-        assets=list(ASSETS),
+        assets=pooled(ASSETS, configuration),
         asset_checks=list(CHECKS),
         jobs=[*JOBS, *evaluation_jobs.JOBS, *formosa_jobs.JOBS],
         schedules=list(schedules(running=configuration.daily)),

@@ -11,6 +11,7 @@ import dagster as dg
 
 from opentwbench.evaluation.journal import read_run
 from opentwbench.exam.digests import compare
+from orchestration.jobs import CURRENCY
 from resources.models import WarehouseResource
 from resources.partitions import models, partition_of
 from resources.settings import StoreResource
@@ -21,7 +22,7 @@ INTERVAL_SECONDS = 300
 
 scores_job = dg.define_asset_job(
     "scores_job",
-    selection=dg.AssetSelection.assets("model_responses", "model_scores"),
+    selection=dg.AssetSelection.assets("model_responses", "model_scores") - CURRENCY,
     description="One model: its stored responses, graded by the keys that are published now.",
 )
 

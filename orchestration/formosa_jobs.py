@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import dagster as dg
 
+from orchestration.jobs import CURRENCY
+
 formosa_windows_job = dg.define_asset_job(
     "formosa_windows_job",
-    selection=dg.AssetSelection.assets("formosa_windows"),
+    selection=dg.AssetSelection.assets("formosa_windows") - CURRENCY,
     description="Cut the corpus into windows and name what changed and which items lost their ground.",
 )
 
@@ -34,7 +36,8 @@ formosa_grounded_job = dg.define_asset_job(
 
 formosa_edition_job = dg.define_asset_job(
     "formosa_edition_job",
-    selection=dg.AssetSelection.assets("formosa_items", "formosa_difficulty", "formosa_dataset", "formosa_publication"),
+    selection=dg.AssetSelection.assets("formosa_items", "formosa_difficulty", "formosa_dataset", "formosa_publication")
+    - CURRENCY,
     description="From the full set to the published folder, through the pool and every blocking check.",
 )
 

@@ -66,9 +66,10 @@ class InProcess:
         import dagster as dg
 
         from orchestration.jobs import range_tags
+        from orchestration.pools import pooled
 
         return dg.materialize(
-            definitions,
+            pooled(definitions, self._configuration),
             instance=self._instance,
             resources=self._resources,
             partition_key=partition,

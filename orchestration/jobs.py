@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import dagster as dg
 
+from checks.currency import CURRENCY_CHECKS
+
 index_job = dg.define_asset_job(
     "index_job",
     selection=dg.AssetSelection.assets("ministry_index"),
@@ -28,22 +30,31 @@ items_job = dg.define_asset_job(
     description="The items of subjects. Over all of them in one run, because what subjects share is counted over all.",
 )
 
+CURRENCY = dg.AssetSelection.checks(*CURRENCY_CHECKS)
+"""Left out of every other job: they look at all subjects, which a run of one of them has no use for."""
+
 dataset_job = dg.define_asset_job(
     "dataset_job",
-    selection=dg.AssetSelection.assets("subject_dataset", "subject_publication"),
+    selection=dg.AssetSelection.assets("subject_dataset", "subject_publication") - CURRENCY,
     description="One subject from its items to its published folder, through every blocking check.",
 )
 
 subject_job = dg.define_asset_job(
     "subject_job",
-    selection=dg.AssetSelection.assets("subject_items", "subject_dataset", "subject_publication"),
+    selection=dg.AssetSelection.assets("subject_items", "subject_dataset", "subject_publication") - CURRENCY,
     description="One subject from its papers to its published folder, through every blocking check.",
 )
 
 release_job = dg.define_asset_job(
     "release_job",
-    selection=dg.AssetSelection.assets("exam_release"),
+    selection=dg.AssetSelection.assets("exam_release") - CURRENCY,
     description="The row contract once more over the whole release (Great Expectations).",
 )
 
-JOBS = (index_job, papers_job, items_job, dataset_job, subject_job, release_job)
+currency_job = dg.define_asset_job(
+    "currency_job",
+    selection=CURRENCY,
+    description="Whether every publication is what its sources give now, and why not. Makes nothing, asks nobody.",
+)
+
+JOBS = (index_job, papers_job, items_job, dataset_job, subject_job, release_job, currency_job)

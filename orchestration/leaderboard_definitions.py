@@ -20,7 +20,7 @@ from dagster_dbt import DagsterDbtTranslator, DagsterDbtTranslatorSettings, DbtC
 
 from assets.board import board_site
 from assets.leaderboard import mart_asset
-from checks.board import BOARD_CHECKS
+from checks.board import BOARD_CHECKS, site_is_current
 from checks.leaderboard import mart_is_current
 from orchestration.ownership import owned
 from resources.board import BoardResource
@@ -81,6 +81,21 @@ board_job = dg.define_asset_job(
     description="Render the public site from the mart in place, and look whether it is whole.",
 )
 
+mart_currency_job = dg.define_asset_job(
+    "mart_currency_job",
+    selection=dg.AssetSelection.checks(mart_is_current, site_is_current),
+    description="Whether mart and site are what their sources give now, and why not. Makes nothing.",
+)
+
+mart_currency = dg.ScheduleDefinition(
+    name="mart_currency",
+    job=mart_currency_job,
+    cron_schedule="35 7 * * *",
+    execution_timezone="Asia/Taipei",
+    default_status=dg.DefaultScheduleStatus.STOPPED,
+    description="Once a day, whether mart and site are current: the checks that the UI shows.",
+)
+
 
 @dg.sensor(
     job=mart_job,
@@ -106,7 +121,8 @@ def build_defs(store: str, warehouse: str = "") -> dg.Definitions:
     defs = dg.Definitions(
         assets=[mart_tables, leaderboard_mart, board_site],
         asset_checks=[mart_is_current, *BOARD_CHECKS],
-        jobs=[mart_job, board_job],
+        jobs=[mart_job, board_job, mart_currency_job],
+        schedules=[mart_currency],
         sensors=[stale_mart],
         resources={
             "dbt": DbtCliResource(project_dir=project, profiles_dir=str(PROJECT), dbt_executable=DBT),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dagster as dg
 
 from orchestration.formosa_jobs import formosa_windows_job
-from orchestration.jobs import index_job, papers_job
+from orchestration.jobs import currency_job, index_job, papers_job
 from resources import exam_products as products
 from resources.partitions import exam_years
 from resources.settings import StoreResource
@@ -25,7 +25,16 @@ def schedules(*, running: bool = False) -> tuple[dg.ScheduleDefinition, ...]:
         default_status=daily,
         description="Looks once a day whether the ministry's index changed.",
     )
-    return (daily_index, _failed_files(daily), _old_papers(), _corpus_update())
+    currency = dg.ScheduleDefinition(
+        name="currency",
+        job=currency_job,
+        # After the night's look, files that failed, and what the sensors make of them.
+        cron_schedule="30 7 * * *",
+        execution_timezone=TIMEZONE,
+        default_status=daily,
+        description="Once a day, whether every publication is what its sources give now: the checks that the UI shows.",
+    )
+    return (daily_index, _failed_files(daily), currency, _old_papers(), _corpus_update())
 
 
 def _corpus_update() -> dg.ScheduleDefinition:

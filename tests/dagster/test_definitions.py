@@ -20,25 +20,27 @@ from orchestration.definitions import Configuration, build_defs, from_environmen
 from orchestration.schedules import schedules
 from orchestration.sensors import sensors
 
+RELEASE = ("release_accounting_closes", "release_is_current", "release_suite")
+
 GRAPH = {
     # asset: (depends on, partitions, backfill in one run, blocking checks, other checks)
     "ministry_index": ((), "", False, (), ()),
     "exam_papers": (("ministry_index",), "exam_years", True, (), ()),
     "subject_items": (("exam_papers",), "148 subjects", True, (), ()),
     "subject_dataset": (("subject_items",), "148 subjects", False, tuple(sorted(BLOCKING_CHECKS)), ()),
-    "subject_publication": (("subject_dataset",), "148 subjects", False, (), ()),
-    "exam_release": (("subject_publication",), "", False, (), ("release_accounting_closes", "release_suite")),
-    "hub_publication": (("subject_publication",), "148 subjects", False, (), ()),
-    "hub_combined": (("subject_publication",), "", False, (), ()),
+    "subject_publication": (("subject_dataset",), "148 subjects", False, (), ("publications_are_current",)),
+    "exam_release": (("subject_publication",), "", False, (), RELEASE),
+    "hub_publication": (("subject_publication",), "148 subjects", False, (), ("hub_is_current",)),
+    "hub_combined": (("subject_publication",), "", False, (), ("combined_is_current",)),
     "model_responses": (("subject_publication",), "models", False, (), ()),
-    "model_scores": (("model_responses", "subject_publication"), "models", False, (), ()),
+    "model_scores": (("model_responses", "subject_publication"), "models", False, (), ("scores_are_current",)),
     **{f"raw/{name}": (("model_scores", "subject_publication"), "", False, (), ()) for name in SCHEMAS},
     # The studies read raw tables; their own table is made from them, so that no cycle runs through the mart.
     **{f"apparatus/{name}": (tuple(f"raw/{of}" for of in READ), "", False, (), ()) for name in STUDIES},
     # Of the judges that this study compares, Formosa's are those of its own study.
     "apparatus/judge_panel": (("formosa_judge_study", *(f"raw/{of}" for of in READ)), "", False, (), ()),
     "raw/apparatus_studies": (tuple(sorted(f"apparatus/{name}" for name in STUDIES)), "", False, (), ()),
-    "formosa_windows": ((), "", False, (), ()),
+    "formosa_windows": ((), "", False, (), ("windows_are_current",)),
     "formosa_drafts": (("formosa_windows",), "formosa_categories", True, (), ()),
     "formosa_screens": (("formosa_drafts",), "", False, (), ()),
     "formosa_judge_study": (("formosa_screens",), "", False, (), ()),
@@ -46,10 +48,10 @@ GRAPH = {
     "formosa_items": (("formosa_grounded",), "", False, (), ()),
     "formosa_difficulty": (("formosa_items",), "", False, (), ()),
     "formosa_dataset": (("formosa_difficulty",), "", False, tuple(sorted(FORMOSA_CHECKS)), ()),
-    "formosa_publication": (("formosa_dataset",), "", False, (), ()),
+    "formosa_publication": (("formosa_dataset",), "", False, (), ("formosa_is_current",)),
     "rag_contexts": (("formosa_grounded", "formosa_windows"), "formosa_categories", True, (), ()),
     "rag_dataset": (("rag_contexts",), "", False, tuple(sorted(RAG_CHECKS)), ()),
-    "rag_publication": (("rag_dataset",), "", False, (), ()),
+    "rag_publication": (("rag_dataset",), "", False, (), ("rag_is_current",)),
     "rag_benchmark": ((), "5 data sets with 5 systems", False, (), ()),
 }
 

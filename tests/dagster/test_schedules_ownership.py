@@ -10,7 +10,7 @@ import yaml
 
 from orchestration.definitions import Configuration, alarm_settings, build_defs
 from orchestration.leaderboard_definitions import build_defs as mart_defs
-from orchestration.ownership import OWNERS, owned
+from orchestration.ownership import ANSWER, ANSWERS, OWNERS, PUBLISHED, owned
 from orchestration.schedules import schedules
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -45,6 +45,35 @@ def test_an_asset_of_a_group_that_nobody_owns_is_an_error() -> None:
         owned(dg.Definitions(assets=[orphan])).resolve_asset_graph()
 
 
+def checks_of(defs: dg.Definitions) -> set[str]:
+    return {f"{key.asset_key.to_user_string()}:{key.name}" for key in defs.resolve_asset_graph().asset_check_keys}
+
+
+def test_every_published_asset_says_where_its_answer_is_and_the_check_is_there(tmp_path: Path) -> None:
+    both = [build_defs(Configuration(store=str(tmp_path))), mart_defs(str(tmp_path))]
+    checks = set().union(*(checks_of(defs) for defs in both))
+    specs = [spec for defs in both for spec in made(defs)]
+    published = [spec for spec in specs if spec.group_name in PUBLISHED]
+    assert len(published) >= 40
+    answers = {spec.key.to_user_string(): spec.metadata.get(ANSWER) for spec in specs}
+    assert [spec.key.to_user_string() for spec in published if not spec.metadata.get(ANSWER)] == []
+    named = {answer for answer in answers.values() if answer}
+    assert named - {"freshness policy"} <= checks
+    assert answers["ministry_index"] == "freshness policy"
+    # An answer that is given to nothing is a name that was changed elsewhere.
+    assert {name for name in ANSWERS if not name.endswith("/")} <= answers.keys()
+
+
+@pytest.mark.parametrize("group", sorted(PUBLISHED))
+def test_a_published_asset_without_an_answer_is_an_error(group: str) -> None:
+    @dg.asset(group_name=group)
+    def newcomer() -> None:
+        """Added by somebody."""
+
+    with pytest.raises(KeyError, match="newcomer is published and nothing says whether it is current"):
+        owned(dg.Definitions(assets=[newcomer])).resolve_asset_graph()
+
+
 def test_the_index_shows_whether_the_daily_look_took_place(tmp_path: Path) -> None:
     fresh = {
         spec.key.to_user_string()
@@ -59,9 +88,8 @@ def test_what_asks_a_server_is_in_a_pool(tmp_path: Path) -> None:
     graph = build_defs(Configuration(store=str(tmp_path))).resolve_asset_graph()
     pools = {key.to_user_string(): graph.get(key).pools for key in graph.materializable_asset_keys}
     assert pools["ministry_index"] == pools["exam_papers"] == {"ministry"}
-    assert pools["model_responses"] == {"model_endpoint"}
+    assert pools["model_responses"] == pools["formosa_drafts"] == {"model_endpoint"}
     assert pools["hub_publication"] == {"hub"}
-    assert pools["formosa_drafts"] == {"formosa_endpoint"}
     assert pools["subject_dataset"] == set()
 
 
