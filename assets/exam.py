@@ -16,6 +16,7 @@ from resources import exam_products as products
 from resources.ministry import MinistryResource
 from resources.partitions import exam_years, subjects
 from resources.progress import Progress
+from resources.publication import PublicationResource
 from resources.settings import ListSettings, ParsingSettings, StoreResource
 from resources.settled_items import settle_and_write
 
@@ -98,10 +99,14 @@ def subject_items(context: dg.AssetExecutionContext, store: StoreResource, lists
 
 @dg.asset(group_name="exam", kinds={"jsonl", "csv"}, partitions_def=subjects, deps=[subject_items])
 def subject_dataset(
-    context: dg.AssetExecutionContext, store: StoreResource, lists: ListSettings
+    context: dg.AssetExecutionContext, store: StoreResource, target: PublicationResource, lists: ListSettings
 ) -> dg.MaterializeResult:
-    """A subject's benchmark files, card and manifest, ready to be checked. Without a paper: no source, no files."""
-    written = products.build_dataset(store.open(), context.partition_key, lists.withdrawals())
+    """A subject's benchmark files, card and manifest, ready to be checked. Without a paper: no source, no files.
+
+    Its changelog continues what is published at the target.
+    """
+    place = store.open()
+    written = products.build_dataset(place, target.open(place), context.partition_key, lists.withdrawals())
     return dg.MaterializeResult(metadata=metadata.of_dataset(written))
 
 

@@ -50,12 +50,16 @@ def formosa_difficulty(
 
 @dg.asset(group_name=GROUP, kinds={"jsonl", "csv"}, deps=[formosa_difficulty])
 def formosa_dataset(
-    store: StoreResource, formosa: FormosaResource, endpoints: ModelsResource, progress: dg.ResourceParam[Progress]
+    store: StoreResource,
+    formosa: FormosaResource,
+    endpoints: ModelsResource,
+    target: PublicationResource,
+    progress: dg.ResourceParam[Progress],
 ) -> dg.MaterializeResult:
     """The band with the full set, the sidecar, the edition, card and manifest, ready to be checked."""
     track = track_of(store, formosa, endpoints, progress)
     with stated("data set"):
-        version = products.make_dataset(track)
+        version = products.make_dataset(track, target.open(track.store))
     counts = read_manifest(track.path(DATASET))["counts"]
     return dg.MaterializeResult(metadata={**counts, "version": version})
 

@@ -9,7 +9,7 @@ import dagster as dg
 
 from assets import metadata
 from assets.exam import subject_dataset
-from opentwbench.dataset.publication import PublicationRefused, publish
+from opentwbench.dataset.publication import PublicationRefused
 from resources import exam_products as products
 from resources.key_attributions import key_consistency
 from resources.partitions import subjects
@@ -23,10 +23,8 @@ def subject_publication(
 ) -> dg.MaterializeResult:
     """Exactly the bytes of the data set that every blocking check passed, at the publication target."""
     slug, place = context.partition_key, store.open()
-    public = target.open(place)
     try:
-        with place.folder(place.dataset(slug)) as folder, public.folder(public.publication(slug), write=True) as out:
-            published = publish(folder, products.verdicts(place, slug), out)
+        published = products.publish_subject(place, target.open(place), slug)
     except PublicationRefused as refused:
         raise dg.Failure(f"{slug} is not published: {refused}", allow_retries=False) from refused
     return dg.MaterializeResult(metadata=metadata.of_publication(published))

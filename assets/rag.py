@@ -52,11 +52,11 @@ def rag_contexts(context: dg.AssetExecutionContext, store: StoreResource) -> Non
     kinds={"jsonl", "csv"},
     deps=[dg.AssetDep(rag_contexts, partition_mapping=dg.AllPartitionMapping())],
 )
-def rag_dataset(store: StoreResource) -> dg.MaterializeResult:
+def rag_dataset(store: StoreResource, target: PublicationResource) -> dg.MaterializeResult:
     """The folder of tw-rag-bench: both configs, the two scripts, card, licence and manifest, ready to be checked."""
     place = store.open()
     try:
-        version = products.make_dataset(place)
+        version = products.make_dataset(place, target.open(place))
     except (DatasetError, StoreError) as error:
         raise dg.Failure(str(error), allow_retries=False) from error
     with place.folder(products.DATASET) as folder:

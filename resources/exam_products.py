@@ -14,11 +14,20 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from opentwbench.dataset.atomic import recover
 from opentwbench.dataset.contract import ItemRow
 from opentwbench.dataset.files import JSONL_NAME, read_jsonl, rows_from_jsonl
-from opentwbench.dataset.manifest import Written, read_manifest, write_dataset
+from opentwbench.dataset.manifest import CHANGELOG_NAME, Written, read_manifest, verified_bytes, write_dataset
 from opentwbench.dataset.model import DatasetError, Withdrawal
-from opentwbench.dataset.publication import Verdict, folder_hashes, is_published
+from opentwbench.dataset.publication import (
+    LocalTarget,
+    PublicationRefused,
+    Published,
+    Verdict,
+    folder_hashes,
+    is_published,
+    publish,
+)
 from opentwbench.dataset.validators import BLOCKING_CHECKS, CompareRows, RowComparison
 from opentwbench.exam.accounting import Accounting, over_all
 from opentwbench.exam.digests import code_digest, digest, merge, parser_digest
@@ -333,10 +342,11 @@ def has_source(store: Store, slug: str) -> bool:
     return bool(store.read_json(store.accounting(slug))["has_source"])
 
 
-def build_dataset(store: Store, slug: str, withdrawals: Mapping[str, Withdrawal]) -> Written | None:
+def build_dataset(store: Store, public: Store, slug: str, withdrawals: Mapping[str, Withdrawal]) -> Written | None:
     """Write the data-set folder of a subject from its items; None, and nothing written, when it never had a paper.
 
-    A subject whose papers all vanished gets an empty data set: its changelog names what is gone, no check passes on it.
+    `public` is where publications are kept: the changelog continues what is published there. A subject whose papers all
+    vanished gets an empty data set: its changelog names what is gone, no check passes on it.
     """
     if not has_source(store, slug) and not store.exists(store.dataset(slug)):
         return None
@@ -344,32 +354,90 @@ def build_dataset(store: Store, slug: str, withdrawals: Mapping[str, Withdrawal]
     repository = hub_repository(store, slug)
     dataset = dataset_of(REGISTRY[slug], store.lines(store.items(slug)), record, withdrawals, repository)
     inputs = dataset_inputs(store, slug, withdrawals)
-    with store.folder(store.dataset(slug), write=True) as folder:
-        # Before the data set: after a kill the same reasons are found again, and a line that is there is not repeated.
-        _keep_removals(store, slug, folder, {row.item_id for row in dataset.rows})
-        written = write_dataset(dataset, folder)
+    with (
+        store.folder(store.dataset(slug), write=True) as folder,
+        public.folder(public.publication(slug)) as published,
+    ):
+        written = write_dataset(dataset, folder, published)
         hashes = folder_hashes(folder)
     store.write_json(store.dataset_record(slug), {"inputs": inputs, "files": hashes})
     return written
 
 
-def _keep_removals(store: Store, slug: str, folder: Path, published: set[str]) -> None:
-    """Add a line to the subject's removals for every item that its folder publishes and the next version does not."""
+def publish_subject(store: Store, public: Store, slug: str) -> Published:
+    """Publish exactly the bytes that every blocking check passed, and keep why items left the publication.
+
+    Raises PublicationRefused naming what is against; the publication and the removals are as they were then.
+    """
+    with store.folder(store.dataset(slug)) as folder, public.folder(public.publication(slug), write=True) as out:
+        return publish(folder, verdicts(store, slug), _SubjectTarget(store, slug, out))
+
+
+@dataclass(frozen=True, slots=True)
+class _SubjectTarget:
+    """A subject's publication as a target: why items leave it is kept before they do."""
+
+    store: Store
+    slug: str
+    folder: Path
+
+    def put(self, files: Mapping[str, bytes]) -> bool:
+        recover(self.folder)
+        following = {str(json.loads(line)["item_id"]) for line in files[JSONL_NAME].split(b"\n")[:-1]}
+        _keep_removals(self.store, self.slug, self.folder, following)
+        return LocalTarget(self.folder).put(files)
+
+
+def _keep_removals(store: Store, slug: str, published: Path, following: set[str]) -> None:
+    """Keep a line for every item that the publication holds and the version that replaces it does not.
+
+    It is done before the replacement, so that a kill in between finds the same again. A kill can also be followed by
+    another version than the one that was cut short: lines of the version that is still published are made anew, unless
+    it was published before and came back, when they are history.
+    """
     try:
-        before = [row for row in rows_from_jsonl(folder / JSONL_NAME) if row.item_id not in published]
-        last_version = str(read_manifest(folder)["version"])
+        manifest, rows = read_manifest(published), rows_from_jsonl(published / JSONL_NAME)
     except DatasetError:
-        return  # no version before, or one that cannot be read: `write_dataset` notes that its history starts anew
+        return  # nothing is published, or it cannot be read: `write_dataset` noted that its history starts anew
+    version, path = str(manifest["version"]), store.removals(slug)
+    kept = list(store.lines(path)) if store.exists(path) else []
+    if kept and _sections(published, manifest).count(version) == 1:
+        kept = [line for line in kept if json.loads(line)["last_version"] != version]
+    known = set(kept)
+    lines = kept + [line for line in _removal_lines(store, slug, rows, version, following) if line not in known]
+    if lines:
+        store.write(path, b"".join(line + b"\n" for line in lines))
+    else:
+        store.remove(path)
+
+
+def _sections(published: Path, manifest: Mapping[str, Any]) -> list[str]:
+    """The versions that a publication's changelog names, newest first; none when it is damaged."""
+    try:
+        log = verified_bytes(published, CHANGELOG_NAME, manifest).decode()
+    except DatasetError:
+        return []
+    return [line.removeprefix("## ") for line in log.split("\n") if line.startswith("## ")]
+
+
+def _removal_lines(
+    store: Store, slug: str, rows: Iterable[ItemRow], version: str, following: set[str]
+) -> Iterator[bytes]:
+    """Why each row that the following version lacks leaves, in order of ids, as lines.
+
+    Raises PublicationRefused where the items are newer than the data set: their reasons would be of another version.
+    """
+    before = [row for row in rows if row.item_id not in following]
     if not before:
         return
+    record = store.read_json_or_none(store.dataset_record(slug)) or {"inputs": {}}
+    if record["inputs"].get("items") != store.hash_of(store.items(slug)):
+        raise PublicationRefused("the items that it was made from have changed: why items leave cannot be said")
     items = [item_from_line(line) for line in store.lines(store.items(slug))]
     papers = {each.row.paper_id: each.record for each in subject_records(store, slug)}
     gone = index_versions.last_changes(store, {row.paper_id for row in before})
-    found = removals(before, last_version, items, papers, gone)
-    kept = store.read(store.removals(slug)) if store.exists(store.removals(slug)) else b""
-    known = set(kept.splitlines())
-    lines = [json.dumps(each.to_json(), ensure_ascii=False, sort_keys=True).encode() for each in found]
-    store.write(store.removals(slug), kept + b"".join(line + b"\n" for line in lines if line not in known))
+    for each in removals(before, version, items, papers, gone):
+        yield json.dumps(each.to_json(), ensure_ascii=False, sort_keys=True).encode()
 
 
 def comparison(store: Store, slug: str) -> CompareRows:

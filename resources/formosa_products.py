@@ -222,13 +222,15 @@ def release_of(track: Track) -> Release:
     )
 
 
-def make_dataset(track: Track) -> str:
-    """Write the data-set folder; returns its version. Raises DatasetError as `write_release`, CurationError as
-    `hold_frozen`."""
+def make_dataset(track: Track, public: Store) -> str:
+    """Write the data-set folder; returns its version. Its changelog continues what is published in `public`.
+
+    Raises DatasetError as `write_release`, CurationError as `hold_frozen`.
+    """
     hold_frozen(track)
     inputs = dataset_inputs(track)
-    with track.store.folder(DATASET, write=True) as folder:
-        version = write_release(release_of(track), folder)
+    with track.store.folder(DATASET, write=True) as folder, public.folder(PUBLICATION) as published:
+        version = write_release(release_of(track), folder, published)
         hashes = folder_hashes(folder, FOLDER_NAMES)
     track.store.write_json(DATASET_RECORD, {"inputs": inputs, "files": hashes, "version": version})
     return version

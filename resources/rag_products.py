@@ -112,10 +112,11 @@ def dataset_inputs(store: Store) -> str:
     return _digest(hashes, store.hash_of(WITHDRAWN))
 
 
-def make_dataset(store: Store) -> str:
+def make_dataset(store: Store, public: Store) -> str:
     """Write the folder from the contexts of all categories; returns its version.
 
-    Raises DatasetError as `write_release`, and for a category whose contexts are not those of its items now.
+    Its changelog continues what is published in `public`. Raises DatasetError as `write_release`, and for a category
+    whose contexts are not those of its items now.
     """
     names = categories(store)
     if not names:
@@ -127,9 +128,9 @@ def make_dataset(store: Store) -> str:
         parts = tuple(read_category(folder / f"{name}.jsonl") for name in names)
     with store.folder("formosa") as formosa:
         items = [item for name in names for item in _grounded(store, formosa, name)]
-    with store.folder(DATASET, write=True) as folder:
+    with store.folder(DATASET, write=True) as folder, public.folder(PUBLICATION) as published:
         release = Release(parts, full_version(items), code_version(), _withdrawals(store))
-        version = write_release(release, folder)
+        version = write_release(release, folder, published)
         hashes = folder_hashes(folder, FOLDER_NAMES)
     store.write_json(DATASET_RECORD, {"inputs": inputs, "files": hashes, "account": account(parts).to_json()})
     return version
@@ -189,7 +190,7 @@ def build(store: Store, public: Store, wanted: Iterable[str] | None = None) -> D
     state = dataset_state(store, public)
     if state.state != UNFINISHED:
         return state
-    make_dataset(store)
+    make_dataset(store, public)
     for check in CHECKS:
         judge_dataset(store, check)
     if all(verdict.passed for verdict in GATED.verdicts(store)):

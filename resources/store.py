@@ -131,7 +131,7 @@ class Store:
         return f"datasets/{_name(slug)}"
 
     def removals(self, slug: str) -> str:
-        """Every item that ever left the data set, and why."""
+        """Every item that ever left the publication, and why."""
         return f"datasets/{_name(slug)}.removed.jsonl"
 
     def dataset_record(self, slug: str) -> str:

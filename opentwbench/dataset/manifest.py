@@ -1,7 +1,7 @@
 """A data-set folder as a whole: every file from one Dataset, the manifest over them, and the atomic write.
 
-What belongs here: which files a folder holds, their order of making, and what is carried over from the folder before.
-What does not: judging a folder (validators.py) and publishing one (publication.py).
+What belongs here: which files a folder holds, their order of making, and what is carried over from the version that is
+published. What does not: judging a folder (validators.py) and publishing one (publication.py).
 Source: the design, section 3 ("Data-set folder"). A rebuild of unchanged content leaves every byte as it was.
 """
 
@@ -54,6 +54,9 @@ FOLDER_NAMES: tuple[str, ...] = (*CONTENT_NAMES, MANIFEST_NAME)
 FORMAT = 1
 """Version of the manifest's own layout."""
 
+JUDGED_MANIFEST = "judged_manifest_sha256"
+"""In a published manifest: the sha256 of the data-set folder's manifest that it was made from."""
+
 
 @dataclass(frozen=True, slots=True)
 class Written:
@@ -65,14 +68,14 @@ class Written:
     changed: bool
     """False when the folder already held exactly these bytes."""
     change: Change | None
-    """Against the version before; None for a first version or when the rows before could not be read."""
+    """Against the published version; None when there is none or its rows could not be read."""
     notes: tuple[str, ...] = ()
     """What a maintainer should know: history that could not be continued, withdrawals that name no published item."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Before:
-    """What the folder held before: None or empty where there was nothing, or nothing that its manifest vouches for."""
+    """What is published: None or empty where nothing is, or nothing that its manifest vouches for."""
 
     version: str | None = None
     rows: tuple[ItemRow, ...] | None = None
@@ -135,19 +138,20 @@ def _once(withdrawals: Iterable[Withdrawal]) -> None:
         seen.add(withdrawal.item_id)
 
 
-def write_dataset(dataset: Dataset, folder: Path) -> Written:
+def write_dataset(dataset: Dataset, folder: Path, published: Path | None = None) -> Written:
     """Write the whole folder of a data set, atomically: a kill leaves the old folder or the new one.
 
     Rows are written as they are, for the checks to judge; only what no file can hold (a wrong type, a lone surrogate)
-    is refused here, by DatasetError. The changelog and the aliases continue those of the folder before, as far as its
-    manifest vouches for them.
+    is refused here, by DatasetError. `published` is the publication that the new version would replace: the changelog
+    and the aliases continue its own, as far as its manifest vouches for them, and begin where there is none. What the
+    folder held before may be a version that was withheld: no reader can get it, so it is no part of the history.
     """
     _, unwritable = frame_of(dataset.rows)
     if unwritable:
         first = unwritable[0]
         raise DatasetError(f"{dataset.slug} row {first.row}: {first.column}: {first.rule}: {first.excerpt}")
     recover(folder)
-    before = _read_before(folder)
+    before = _read_before(_published_state(published, folder, JSONL_NAME))
     rows = tuple(canonical_order(dataset.rows))
     change = None if before.rows is None else compare(before.rows, rows)
     aliases = merge_aliases(before.aliases or {}, change or Change(), (row.item_id for row in rows))
@@ -185,6 +189,7 @@ def _history(before: _Before, version: str, items: int, change: Change | None) -
 
 def continued_changelog(
     folder: Path,
+    published: Path | None,
     name: str,
     rows: Sequence[Mapping[str, Any]],
     version: str,
@@ -194,18 +199,22 @@ def continued_changelog(
 ) -> str:
     """The changelog of a folder whose rows are plain records, with the section of this version.
 
-    It continues the log of the folder before as far as the manifest there vouches for it. `name`: the file of the rows;
+    It continues the log of the publication as `write_dataset` does. `name`: the file of the rows;
     `identity`: the column that names a row; `keyed`: what must be equal for scores of the older version to hold;
     `withdrawn`: item ids that are now.
     """
+    first = grow_changelog(None, changelog_entry(version, len(rows), None, None))
+    state = _published_state(published, folder, name)
+    if state is None:
+        return first
     try:
-        manifest = read_manifest(folder)
-        lines = verified_bytes(folder, name, manifest).decode().split("\n")[:-1]
+        manifest = read_manifest(state)
+        lines = verified_bytes(state, name, manifest).decode().split("\n")[:-1]
         before = [parse_json(line, name) for line in lines]
-        log = verified_bytes(folder, CHANGELOG_NAME, manifest).decode()
-        gone = {each.item_id for each in read_withdrawals(folder / WITHDRAWN_NAME)}
+        log = verified_bytes(state, CHANGELOG_NAME, manifest).decode()
+        gone = {each.item_id for each in read_withdrawals(state / WITHDRAWN_NAME)}
     except (DatasetError, UnicodeDecodeError):
-        return grow_changelog(None, changelog_entry(version, len(rows), None, None))
+        return first
     if manifest["version"] == version:
         return log
     old, new = ({str(row.get(identity)): row for row in each} for each in (before, rows))
@@ -262,8 +271,38 @@ def _manifest(
     }
 
 
-def _read_before(folder: Path) -> _Before:
-    if not folder.is_dir():
+def _published_state(published: Path | None, folder: Path, rows_name: str) -> Path | None:
+    """The folder to read what is published from: the publication, None where there is none.
+
+    Where rows, withdrawals or changelog of the publication are damaged and the data-set folder still is the one that
+    it was made from, that folder: it holds the same bytes, so damage that the next publication mends costs no history.
+    """
+    if published is None:
+        return None
+    recover(published)
+    if not published.is_dir():
+        return None
+    try:
+        manifest = read_manifest(published)
+    except DatasetError:
+        return published
+    try:
+        for name in (rows_name, WITHDRAWN_NAME, CHANGELOG_NAME):
+            verified_bytes(published, name, manifest)
+    except DatasetError:
+        return folder if _is_judged(folder, manifest) else published
+    return published
+
+
+def _is_judged(folder: Path, public_manifest: Mapping[str, Any]) -> bool:
+    try:
+        return sha256(read_bytes(folder / MANIFEST_NAME)) == public_manifest.get(JUDGED_MANIFEST)
+    except DatasetError:
+        return False
+
+
+def _read_before(folder: Path | None) -> _Before:
+    if folder is None:
         return _Before()
     try:
         manifest = read_manifest(folder)

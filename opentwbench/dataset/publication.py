@@ -16,7 +16,7 @@ from typing import Any, Protocol
 from opentwbench.dataset.atomic import recover, replace_folder
 from opentwbench.dataset.contract import excerpt
 from opentwbench.dataset.files import read_bytes
-from opentwbench.dataset.manifest import FOLDER_NAMES, MANIFEST_NAME, json_bytes, read_manifest, sha256
+from opentwbench.dataset.manifest import FOLDER_NAMES, JUDGED_MANIFEST, MANIFEST_NAME, json_bytes, read_manifest, sha256
 from opentwbench.dataset.model import DatasetError
 from opentwbench.dataset.validators import BLOCKING_CHECKS, CheckOutcome, CompareRows, Fingerprint, run_check
 
@@ -216,7 +216,7 @@ def is_published(folder: Path, judged: Mapping[str, str], holds: Collection[str]
     except DatasetError:
         return False
     same = all(found[name] == expected for name, expected in judged.items() if name != MANIFEST_NAME)
-    return same and manifest.get("judged_manifest_sha256") == judged[MANIFEST_NAME]
+    return same and manifest.get(JUDGED_MANIFEST) == judged[MANIFEST_NAME]
 
 
 def _refuse_unlisted(manifest: Mapping[str, Any], hashes: Mapping[str, str]) -> None:
@@ -269,4 +269,4 @@ def _public_manifest(manifest: Mapping[str, Any], judged: str, verdicts: list[Ve
         }
         for v in verdicts
     ]
-    return json_bytes({**manifest, "checks": checks, "judged_manifest_sha256": judged})
+    return json_bytes({**manifest, "checks": checks, JUDGED_MANIFEST: judged})

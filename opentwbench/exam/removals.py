@@ -1,6 +1,6 @@
-"""Why items left a data set: nothing is deleted in silence.
+"""Why items left a publication: nothing is deleted in silence.
 
-What belongs here: the reason of each item that the last version published and the next one does not.
+What belongs here: the reason of each item that the published version holds and the next one does not.
 What does not: which rows are published (items), the changelog (dataset.versions), where reasons are kept.
 Source: the design, section 2 ("vanished rows are named") and section 3 ("Accounting": one named reason).
 """

@@ -239,11 +239,12 @@ def version_of(rows: Iterable[Mapping[str, Any]], withdrawn: bytes) -> str:
     return hashlib.sha256(jsonl_bytes(rows) + b"\0" + withdrawn).hexdigest()[:VERSION_DIGITS]
 
 
-def write_release(release: Release, folder: Path) -> str:
+def write_release(release: Release, folder: Path, published: Path | None = None) -> str:
     """Write the whole folder atomically; returns its version.
 
-    The version is the hash of rows and withdrawals: a changed card is no other benchmark. Raises DatasetError for an
-    edition cut from another set or sidecar, for a withdrawal that names no published item, and for open sums.
+    The version is the hash of rows and withdrawals: a changed card is no other benchmark. `published`: the publication
+    that it would replace, whose changelog it continues. Raises DatasetError for an edition cut from another set or
+    sidecar, for a withdrawal that names no published item, and for open sums.
     """
     recover(folder)
     rows = [row_of(item) for item in release.published()]
@@ -253,8 +254,8 @@ def write_release(release: Release, folder: Path) -> str:
         raise DatasetError(f"{release.edition.edition_id}: cut from another sidecar")
     if broken := release.account.open_sums():
         raise DatasetError(f"the accounting does not close: {broken[0]}")
-    published = {row["item_id"] for row in rows}
-    if foreign := [each.item_id for each in release.withdrawals if each.item_id not in published]:
+    names = {row["item_id"] for row in rows}
+    if foreign := [each.item_id for each in release.withdrawals if each.item_id not in names]:
         raise DatasetError(f"{foreign[0]}: withdrawn and not published")
     gone = [each.item_id for each in release.withdrawals]
     withdrawn = withdrawn_bytes(release.withdrawals)
@@ -271,7 +272,7 @@ def write_release(release: Release, folder: Path) -> str:
         STATS_NAME: json_bytes(_stats(release, version)),
         WITHDRAWN_NAME: withdrawn,
         CHANGELOG_NAME: continued_changelog(
-            folder, JSONL_NAME, rows, version, "item_id", lambda row: row.get(str(row.get("answer"))), gone
+            folder, published, JSONL_NAME, rows, version, "item_id", lambda row: row.get(str(row.get("answer"))), gone
         ).encode(),
     }
     replace_folder(folder, files | {MANIFEST_NAME: json_bytes(_manifest(release, version, files))})

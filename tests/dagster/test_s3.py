@@ -15,7 +15,7 @@ import pytest
 from support.exam_store import CONSTITUTION, NO_PRODUCT, products
 from support.s3_server import LoopbackS3, loopback_s3
 
-from opentwbench.dataset.publication import PublicationRefused, Published, folder_bytes, publish
+from opentwbench.dataset.publication import PublicationRefused, Published, folder_bytes
 from orchestration.build import Build
 from orchestration.configuration import Configuration
 from resources import exam_products
@@ -88,11 +88,7 @@ def test_what_is_current_on_s3_is_not_made_again(on_s3: Store, sample_ministry: 
 
 def published_again(store: Store) -> Published:
     """What the asset of the publication does."""
-    with (
-        store.folder(store.dataset(CONSTITUTION)) as folder,
-        store.folder(store.publication(CONSTITUTION), write=True) as out,
-    ):
-        return publish(folder, exam_products.verdicts(store, CONSTITUTION), out)
+    return exam_products.publish_subject(store, store, CONSTITUTION)
 
 
 @pytest.mark.slow

@@ -200,10 +200,11 @@ class Release:
         return account(self.categories)
 
 
-def write_release(release: Release, folder: Path) -> str:
+def write_release(release: Release, folder: Path, published: Path | None = None) -> str:
     """Write the whole folder atomically; returns its version, the hash of rows and withdrawals.
 
-    Raises DatasetError without an item, for open sums, and for a withdrawal that names no item.
+    `published`: the publication that it would replace, whose changelog it continues. Raises DatasetError without an
+    item, for open sums, and for a withdrawal that names no item.
     """
     recover(folder)
     items = release.items()
@@ -230,7 +231,7 @@ def write_release(release: Release, folder: Path) -> str:
         STATS_NAME: json_bytes(_stats(release, version)),
         WITHDRAWN_NAME: withdrawn,
         CHANGELOG_NAME: continued_changelog(
-            folder, RAGAS_NAME, ragas, version, "formosa_id", lambda row: row.get("reference"), gone
+            folder, published, RAGAS_NAME, ragas, version, "formosa_id", lambda row: row.get("reference"), gone
         ).encode(),
     }
     replace_folder(folder, files | {MANIFEST_NAME: json_bytes(_manifest(release, version, len(items), files))})

@@ -14,10 +14,24 @@ from support.datasets import hostile_rows, make_dataset, make_id, make_row
 
 from opentwbench.dataset.manifest import FOLDER_NAMES, read_manifest, write_dataset
 from opentwbench.dataset.model import BuildStats, Dataset, DatasetError, Withdrawal
+from opentwbench.dataset.publication import publish
 
 
 def contents(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+def published(folder: Path) -> Path:
+    """A publication of the folder beside it, past a gate without checks."""
+    place = folder.parent / "publications" / folder.name
+    publish(folder, (), place, required=())
+    return place
+
+
+def sections(folder: Path) -> list[str]:
+    """The versions that the changelog names, newest first."""
+    log = (folder / "CHANGELOG.md").read_text()
+    return [line.removeprefix("## ") for line in log.split("\n") if line.startswith("## ")]
 
 
 def withdrawal(n: int, **changes: str) -> Withdrawal:
@@ -41,6 +55,8 @@ def test_a_rebuild_in_any_order_leaves_every_byte(tmp_path: Path, sound: Dataset
     assert write_dataset(sound, folder).changed
     before, stamps = contents(folder), {p.name: p.stat().st_mtime_ns for p in folder.iterdir()}
     again = write_dataset(replace(sound, rows=sound.rows[::-1]), folder)
+    assert (again.changed, again.change) == (False, None)
+    again = write_dataset(replace(sound, rows=sound.rows[::-1]), folder, published(folder))
     assert not again.changed
     assert again.change is not None
     assert again.change.empty
@@ -62,12 +78,13 @@ def test_nothing_in_a_folder_speaks_of_the_clock_or_the_machine(tmp_path: Path, 
 def test_a_new_version_grows_the_changelog_and_a_new_card_does_not(tmp_path: Path, sound: Dataset) -> None:
     folder = tmp_path / sound.slug
     first = write_dataset(sound, folder)
-    renamed = write_dataset(replace(sound, name_en="Another Name"), folder)
+    public = published(folder)
+    renamed = write_dataset(replace(sound, name_en="Another Name"), folder, public)
     assert renamed.changed
     assert renamed.version == first.version
     assert (folder / "CHANGELOG.md").read_text().count("\n## ") == 1
     rekeyed = (replace(sound.rows[0], answer="D" if sound.rows[0].answer != "D" else "A"), *sound.rows[1:])
-    second = write_dataset(replace(sound, rows=rekeyed), folder)
+    second = write_dataset(replace(sound, rows=rekeyed), folder, public)
     assert second.version != first.version
     assert second.change is not None
     assert second.change.rekeyed == (sound.rows[0].item_id,)
@@ -81,13 +98,14 @@ def test_an_old_id_stays_findable_and_its_withdrawal_follows(tmp_path: Path, sou
     old = sound.rows[5]
     withdrawn = replace(sound, withdrawals=(Withdrawal(old.item_id, "figure missing", "2026-11-29", "seen"),))
     write_dataset(withdrawn, folder)
+    public = published(folder)
     mended = replace(old, question=old.question + "（更正）", item_id=make_id(5005))
     rows = tuple(mended if row is old else row for row in sound.rows)
-    written = write_dataset(replace(withdrawn, rows=rows), folder)
+    written = write_dataset(replace(withdrawn, rows=rows), folder, public)
     assert written.manifest["aliases"] == {old.item_id: mended.item_id}
     assert json.loads((folder / "withdrawn.jsonl").read_text())["item_id"] == mended.item_id
-    again = write_dataset(replace(withdrawn, rows=rows), folder)
-    assert not again.changed
+    for place in (public, published(folder)):
+        assert not write_dataset(replace(withdrawn, rows=rows), folder, place).changed
 
 
 def test_withdrawals_of_unpublished_items_are_counted_not_written(tmp_path: Path, sound: Dataset) -> None:
@@ -118,22 +136,116 @@ def test_a_bad_withdrawal_is_refused(record: dict[str, object]) -> None:
         Withdrawal.from_json(record)
 
 
-def test_a_damaged_folder_is_mended_and_says_what_history_it_lost(tmp_path: Path, sound: Dataset) -> None:
+def test_a_damaged_folder_is_mended(tmp_path: Path, sound: Dataset) -> None:
     folder = tmp_path / sound.slug
     write_dataset(sound, folder)
-    before = contents(folder)
+    before, public = contents(folder), published(folder)
     (folder / "benchmark.jsonl").write_bytes(b"ruined")
-    mended = write_dataset(sound, folder)
-    assert mended.changed
-    assert "benchmark.jsonl" in mended.notes[0]
-    assert contents(folder) == before  # same version: no entry, every byte as it was
+    (folder / "CHANGELOG.md").write_bytes(b"## forged\n")
     (folder / "manifest.json").write_bytes(b"{}")
     (folder / "stray.txt").write_bytes(b"x")
-    assert "history starts anew" in write_dataset(sound, folder).notes[0]
+    mended = write_dataset(sound, folder, public)
+    assert (mended.changed, mended.notes) == (True, ())
     assert contents(folder) == before
-    (folder / "CHANGELOG.md").write_bytes(b"## forged\n")
-    assert "changelog starts anew" in write_dataset(sound, folder).notes[0]
+
+
+DAMAGE = (
+    ("benchmark.jsonl", b"ruined", "the change is not itemised: benchmark.jsonl"),
+    ("withdrawn.jsonl", b"{}\n", "the change is not itemised: withdrawn.jsonl"),
+    ("CHANGELOG.md", b"## forged\n", "the changelog starts anew: CHANGELOG.md"),
+    ("manifest.json", b"{}", "history starts anew: manifest.json"),
+)
+
+
+@pytest.mark.parametrize(("name", "data", "note"), DAMAGE)
+def test_a_damaged_publication_says_what_history_it_lost(
+    name: str, data: bytes, note: str, tmp_path: Path, sound: Dataset
+) -> None:
+    folder = tmp_path / sound.slug
+    write_dataset(sound, folder)
+    public = published(folder)
+    (public / name).write_bytes(data)
+    # The folder holds another version than was published, so nothing vouches for the published one.
+    write_dataset(replace(sound, rows=sound.rows[1:]), folder)
+    written = write_dataset(replace(sound, rows=sound.rows[2:]), folder, public)
+    assert written.notes[0].startswith(note)
+    assert sections(folder)[0] == written.version
+    assert "forged" not in (folder / "CHANGELOG.md").read_text()
+
+
+@pytest.mark.parametrize(("name", "data"), [each[:2] for each in DAMAGE[:3]])
+def test_a_damaged_publication_costs_no_history_while_the_folder_it_was_made_from_is_there(
+    name: str, data: bytes, tmp_path: Path, sound: Dataset
+) -> None:
+    folder = tmp_path / sound.slug
+    first = write_dataset(sound, folder)
+    second = write_dataset(replace(sound, rows=sound.rows[1:]), folder, published(folder))
+    public = published(folder)
+    (public / name).write_bytes(data)
+    third = write_dataset(replace(sound, rows=sound.rows[2:]), folder, public)
+    assert third.notes == ()
+    assert third.change is not None
+    assert third.change.removed == (sound.rows[1].item_id,)
+    assert sections(folder) == [third.version, second.version, first.version]
+
+
+# -- what is published and what is not --------------------------------------------------------------------------------
+
+
+def test_a_version_that_was_not_published_is_no_history(tmp_path: Path, sound: Dataset) -> None:
+    folder = tmp_path / sound.slug
+    first = write_dataset(sound, folder)
+    public = published(folder)
+    one, two, *others = sound.rows
+    withheld = replace(one, question=one.question + "（誤）", item_id=make_id(5001))
+    second = write_dataset(replace(sound, rows=(withheld, *others)), folder, public)
+    assert second.change is not None
+    assert (second.change.removed, second.manifest["aliases"]) == ((two.item_id,), {one.item_id: withheld.item_id})
+    mended = replace(one, question=one.question + "（更正）", item_id=make_id(5002))
+    rows = (mended, two, *others[1:])
+    third = write_dataset(replace(sound, rows=rows), folder, public)
+    assert third.change is not None
+    assert (third.change.removed, third.change.added) == ((others[0].item_id,), ())
+    assert third.change.retexted == ((one.item_id, mended.item_id),)
+    assert third.manifest["aliases"] == {one.item_id: mended.item_id}
+    assert sections(folder) == [third.version, first.version]
+    log = (folder / "CHANGELOG.md").read_text()
+    assert second.version not in log
+    assert withheld.item_id not in log
+    before = contents(folder)
+    for place in (public, published(folder)):
+        assert not write_dataset(replace(sound, rows=rows), folder, place).changed
     assert contents(folder) == before
+
+
+def test_where_nothing_was_published_the_data_set_has_a_first_version(tmp_path: Path, sound: Dataset) -> None:
+    folder = tmp_path / sound.slug
+    write_dataset(sound, folder)
+    for place in (None, tmp_path / "nowhere", tmp_path / "nowhere" / "at" / "all"):
+        second = write_dataset(replace(sound, rows=sound.rows[1:]), folder, place)
+        assert (second.change, second.notes, sections(folder)) == (None, (), [second.version])
+        assert "First version in this log." in (folder / "CHANGELOG.md").read_text()
+
+
+def test_a_version_that_comes_back_is_named_twice(tmp_path: Path, sound: Dataset) -> None:
+    folder = tmp_path / sound.slug
+    first = write_dataset(sound, folder)
+    second = write_dataset(replace(sound, rows=sound.rows[1:]), folder, published(folder))
+    third = write_dataset(sound, folder, published(folder))
+    assert sections(folder) == [third.version, second.version, first.version]
+    assert third.version == first.version
+    assert third.change is not None
+    assert third.change.added == (sound.rows[0].item_id,)
+    assert not write_dataset(sound, folder, published(folder)).changed
+
+
+def test_a_publication_that_a_kill_moved_aside_is_history(tmp_path: Path, sound: Dataset) -> None:
+    folder = tmp_path / sound.slug
+    first = write_dataset(sound, folder)
+    public = published(folder)
+    public.rename(public.with_name(f".{public.name}.old"))  # between the two renames of a file system without exchange
+    second = write_dataset(replace(sound, rows=sound.rows[1:]), folder, public)
+    assert sections(folder) == [second.version, first.version]
 
 
 @pytest.mark.parametrize("slug", ["", "../x", "A", "a/b", "a--b", ".hidden", "a\n", "a" * 121])

@@ -112,6 +112,13 @@ def folder(tmp_path: Path) -> Path:
     return place
 
 
+def published(folder: Path) -> Path:
+    """A publication of the folder beside it, past a gate without checks."""
+    place = folder.parent / "publications" / folder.name
+    publish(folder, (), place, (), FOLDER_NAMES)
+    return place
+
+
 # -- items and files --------------------------------------------------------------------------------------------------
 
 
@@ -161,12 +168,19 @@ def test_equal_content_is_equal_bytes_and_a_changed_band_a_changelog(folder: Pat
     assert {entry.name: entry.read_bytes() for entry in folder.iterdir()} == before
     gone = read_jsonl(folder / JSONL_NAME)[0]["item_id"]
     withdrawal = Withdrawal(gone, "key_in_doubt", "2026-11-30", "made up")
-    first, second = read_manifest(folder)["version"], write_release(release(withdrawals=(withdrawal,)), folder)
+    first = read_manifest(folder)["version"]
+    public = published(folder)
+    other = Withdrawal(read_jsonl(folder / JSONL_NAME)[1]["item_id"], "key_in_doubt", "2026-11-30", "made up")
+    withheld = write_release(release(withdrawals=(other,)), folder, public)
+    second = write_release(release(withdrawals=(withdrawal,)), folder, public)
     log = (folder / "CHANGELOG.md").read_text("utf-8")
     assert first != second and log.index(second) < log.rindex(first)
+    assert withheld not in log and other.item_id not in log, "a version that nobody published is no history"
+    assert write_release(release(withdrawals=(withdrawal,)), folder, published(folder)) == second
+    assert (folder / "CHANGELOG.md").read_text("utf-8") == log
     assert len(Roster(item_set([folder], item_set="scored"))) == read_manifest(folder)["counts"]["items"] - 1
     assert f"`{gone}`" in log.split(f"## {first}")[0], "the section of the version names what it withdrew"
-    write_release(release(), folder)
+    write_release(release(), folder, published(folder))
     log = (folder / "CHANGELOG.md").read_text("utf-8")
     assert log.count(f"`{gone}`") == 2, "and the next what it took back"
     assert log.count(f"## {first}") == 2  # the rows of before have the version of before

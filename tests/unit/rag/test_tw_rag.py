@@ -154,9 +154,19 @@ def test_equal_items_are_equal_bytes_and_a_change_is_in_the_changelog(tmp_path: 
     before = {name: (folder / name).read_bytes() for name in FOLDER_NAMES}
     assert write_release(Release(tuple(reversed(parts)), "0" * 12, "test"), folder) == version
     assert {name: (folder / name).read_bytes() for name in FOLDER_NAMES} == before
-    fewer = [*parts[:2], replace(parts[2], items=parts[2].items[1:])]
-    assert write_release(Release(tuple(fewer), "0" * 12, "test"), folder) != version
-    assert parts[2].items[0].formosa_id in (folder / "CHANGELOG.md").read_text()
+    public = tmp_path / "publications" / folder.name
+    publish(folder, (), public, (), FOLDER_NAMES)
+    none, *others = parts[2].items
+    withheld = write_release(Release((*parts[:2], replace(parts[2], items=tuple(others[1:]))), "0" * 12, "t"), folder)
+    fewer = Release((*parts[:2], replace(parts[2], items=tuple(others))), "0" * 12, "test")
+    second = write_release(fewer, folder, public)
+    log = (folder / "CHANGELOG.md").read_text()
+    assert len({version, withheld, second}) == 3
+    assert none.formosa_id in log and log.index(second) < log.rindex(version)
+    assert withheld not in log and others[0].formosa_id not in log, "a version that nobody published is no history"
+    publish(folder, (), public, (), FOLDER_NAMES)
+    assert write_release(fewer, folder, public) == second
+    assert (folder / "CHANGELOG.md").read_text() == log
 
 
 def test_a_category_survives_the_way_through_its_file(tmp_path: Path) -> None:
