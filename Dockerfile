@@ -19,13 +19,20 @@ COPY samples samples
 COPY dbt_leaderboard dbt_leaderboard
 RUN uv sync --frozen --no-default-groups $(printf -- '--group %s ' $OTB_GROUPS) \
  && .venv/bin/otb mart prepare
+# Two instances, one of which DAGSTER_HOME names: runs as processes of their code location, or on workers.
+COPY deploy/dagster.yaml deploy/workers.yaml deploy/workspace.yaml deploy/instance.py deploy/
+RUN mkdir -p /opt/dagster /opt/dagster-workers \
+ && .venv/bin/python deploy/instance.py > /opt/dagster-workers/dagster.yaml \
+ && mv deploy/dagster.yaml deploy/workspace.yaml /opt/dagster/ \
+ && rm -r deploy
 
 FROM python:3.11.14-slim-bookworm
 RUN useradd --system --uid 10001 --home-dir /var/lib/otb --create-home otb \
- && mkdir -p /var/lib/otb/store /var/lib/otb/artifacts /opt/dagster \
+ && mkdir -p /var/lib/otb/store /var/lib/otb/artifacts \
  && chown otb:otb /var/lib/otb/store /var/lib/otb/artifacts
 COPY --from=build --chown=root:root /app /app
-COPY --chown=root:root deploy/dagster.yaml deploy/workspace.yaml /opt/dagster/
+COPY --from=build --chown=root:root /opt/dagster /opt/dagster
+COPY --from=build --chown=root:root /opt/dagster-workers /opt/dagster-workers
 WORKDIR /app
 ENV PATH=/app/.venv/bin:$PATH \
     DAGSTER_HOME=/opt/dagster \
