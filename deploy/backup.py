@@ -8,7 +8,8 @@ The store is what counts: everything that is published can be made from it, and 
 database holds the history of runs and the cursors of sensors; with `--database` it is dumped by pg_dump, with the
 connection of libpq's variables (PGHOST, PGPORT, PGUSER, PGPASSWORD, PGDATABASE). The database is taken first, so that
 the store is never older than what the database says of it. A backup is whole or not there: it is written aside and
-renamed. A restore goes into an empty place only and looks at every hash before it writes.
+renamed. Links are not followed, so what stands behind one is not in it: each is named on stderr. A restore looks at
+every hash before it writes; the store goes into an empty place only, the database in place of the one that is there.
 
 Exit status: 0 done; 1 damaged, or a place that is not empty, or a program that failed; 2 wrong arguments.
 """
@@ -48,11 +49,14 @@ def backup(target: Path, store: Path, *, database: bool) -> dict[str, str]:
         raise BackupError(f"{target} is there already")
     if not store.is_dir():
         raise BackupError(f"{store} is no folder")
+    if target.resolve().is_relative_to(store.resolve()):
+        raise BackupError(f"{target} is in the store that it is to be a backup of")
+    store = store.resolve()  # a store that is a link is the folder behind it; the archive would hold the bare link
     aside = target.with_name(f".{target.name}.{os.getpid()}.writing")
-    aside.mkdir(parents=True)
     try:
+        aside.mkdir(parents=True)
         if database:
-            _run("pg_dump", "--format=custom", "--no-owner", f"--file={aside / DATABASE}")
+            _run("pg_dump", "--format=custom", "--no-owner", f"--dbname={_database()}", f"--file={aside / DATABASE}")
         with tarfile.open(aside / STORE, "w") as archive:  # what is large in a store is compressed or compresses badly
             archive.add(store, arcname=".", filter=_kept)
         hashes = {path.name: digest(path) for path in sorted(aside.iterdir())}
@@ -61,15 +65,24 @@ def backup(target: Path, store: Path, *, database: bool) -> dict[str, str]:
             _sync(path)
         aside.rename(target)
         _sync(target.parent)
+    except OSError as error:
+        raise BackupError(f"{target} cannot be written: {error}") from None
     finally:
         shutil.rmtree(aside, ignore_errors=True)
     return hashes
 
 
+def _database() -> str:
+    """The database that is dumped and restored: without PGDATABASE libpq would take one called as the user."""
+    return os.environ.get("PGDATABASE") or "dagster"
+
+
 def _kept(entry: tarfile.TarInfo) -> tarfile.TarInfo | None:
     """Files and folders without owner; locks and half-written files of a running store are none of its content."""
     name = Path(entry.name).name
-    if not (entry.isfile() or entry.isdir()) or name.endswith((".lock", ".tmp")):
+    if entry.issym():
+        print(f"left out: {entry.name} is a link to {entry.linkname}", file=sys.stderr)
+    if not (entry.isfile() or entry.isdir() or entry.islnk()) or name.endswith((".lock", ".tmp")):
         return None
     entry.uid = entry.gid = 0
     entry.uname = entry.gname = ""
@@ -101,6 +114,8 @@ def verify(source: Path) -> dict[str, str]:
 def restore(source: Path, store: Path, *, database: bool) -> dict[str, str]:
     """Put a backup back into an empty place. Raises BackupError, and then the store is as it was."""
     hashes = verify(source)
+    if store.is_symlink() or (store.exists() and not store.is_dir()):
+        raise BackupError(f"{store} is no folder")
     if store.exists() and any(store.iterdir()):
         raise BackupError(f"{store} is not empty: move it away first")
     if database and DATABASE not in hashes:
@@ -111,7 +126,7 @@ def restore(source: Path, store: Path, *, database: bool) -> dict[str, str]:
             archive.extractall(aside, filter="data")  # refuses links and paths that lead out of the folder
         if database:
             _run("pg_restore", "--clean", "--if-exists", "--no-owner", "--single-transaction",
-                 f"--dbname={os.environ.get('PGDATABASE', 'dagster')}", str(source / DATABASE))  # fmt: skip
+                 f"--dbname={_database()}", str(source / DATABASE))  # fmt: skip
         if store.exists():
             store.rmdir()
         aside.rename(store)

@@ -50,6 +50,64 @@ def test_what_is_restored_is_what_was_there(tool: Any, store: Path, tmp_path: Pa
     assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
 
 
+def test_a_store_that_is_a_link_is_the_folder_behind_it(tool: Any, store: Path, tmp_path: Path) -> None:
+    (tmp_path / "current").symlink_to(store)
+    assert tool.main(["backup", str(tmp_path / "kept"), "--store", str(tmp_path / "current")]) == 0
+    assert tool.main(["restore", str(tmp_path / "kept"), "--store", str(tmp_path / "again")]) == 0
+    assert files(tmp_path / "again") == files(store) != {}
+
+
+def test_a_link_is_named_and_a_second_name_of_a_file_is_kept(
+    tool: Any, store: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "other_disk").mkdir()
+    (store / "cache").symlink_to(tmp_path / "other_disk")
+    (store / "index" / "same.csv").hardlink_to(store / "index" / "index.csv")
+    assert tool.main(["backup", str(tmp_path / "kept"), "--store", str(store)]) == 0
+    assert f"left out: ./cache is a link to {tmp_path / 'other_disk'}\n" == capsys.readouterr().err
+    assert tool.main(["restore", str(tmp_path / "kept"), "--store", str(tmp_path / "again")]) == 0
+    assert files(tmp_path / "again") == files(store)
+
+
+@pytest.mark.parametrize(
+    ("command", "folder", "named", "words"),
+    [
+        ("backup", "store/kept", "store", "is in the store"),
+        ("backup", "file/kept", "store", "cannot be written"),
+        ("restore", "kept", "file", "is no folder"),
+        ("restore", "kept", "link", "is no folder"),
+    ],
+)
+def test_a_place_that_does_not_do_is_an_error_in_words(
+    tool: Any, store: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str],
+    command: str, folder: str, named: str, words: str,
+) -> None:  # fmt: skip
+    tool.backup(tmp_path / "kept", store, database=False)
+    (tmp_path / "file").write_text("x")
+    (tmp_path / "link").symlink_to(tmp_path / "nowhere")
+    before = sorted(tmp_path.rglob("*"))
+    assert tool.main([command, str(tmp_path / folder), "--store", str(tmp_path / named)]) == 1
+    assert words in capsys.readouterr().err
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_without_pgdatabase_the_same_database_is_dumped_and_restored(
+    tool: Any, store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("pg_dump", "pg_restore"):
+        (tmp_path / name).write_text(
+            f'#!/bin/sh\necho {name} "$@" >> {tmp_path}/asked\n'
+            'for each; do case $each in --file=*) echo > "${each#--file=}";; esac; done\n'
+        )
+        (tmp_path / name).chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    monkeypatch.delenv("PGDATABASE", raising=False)
+    tool.backup(tmp_path / "kept", store, database=True)
+    tool.restore(tmp_path / "kept", tmp_path / "new", database=True)
+    dumped, restored = (tmp_path / "asked").read_text().splitlines()
+    assert "--dbname=dagster " in dumped and "--dbname=dagster " in restored
+
+
 def test_a_place_that_is_taken_is_left_alone(tool: Any, store: Path, tmp_path: Path) -> None:
     before = files(store)
     tool.backup(tmp_path / "kept", store, database=False)
