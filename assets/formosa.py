@@ -22,6 +22,7 @@ from opentwbench.formosa.grounding import JudgeChanged
 from opentwbench.formosa.judge_study import JudgeStudyError
 from resources import formosa_drafts as drafting
 from resources import formosa_grounds as grounds
+from resources.corpus_checkout import pull
 from resources.formosa import FormosaResource
 from resources.formosa_asking import AskingStopped
 from resources.formosa_places import Track
@@ -77,12 +78,14 @@ def formosa_windows(
     """The articles of Taiwan.md cut into windows, by category; each category of the corpus becomes a partition."""
     track = track_of(store, formosa, endpoints, progress)
     with stated("windows"):
+        pulled = pull(track.plan.place) if formosa.pull else ()
         record = drafting.make_windows(track)
     name = str(formosa_categories.name)
     context.instance.add_dynamic_partitions(name, list(track.categories))
     for gone in set(context.instance.get_dynamic_partitions(name)) - set(track.categories):
         context.instance.delete_dynamic_partition(name, gone)
-    return dg.MaterializeResult(metadata=metadata.of_windows(record))
+    shown = {"pulled": f"{pulled[0][:12]} to {pulled[1][:12]}"} if pulled else {}
+    return dg.MaterializeResult(metadata={**metadata.of_windows(record), **shown})
 
 
 def _by_category(

@@ -3,9 +3,10 @@
 `build_defs` makes a fresh Definitions for any configuration: tests and the command line use it too. The module's `defs`
 is the configuration of the environment: OTB_STORE (folder or URL), OTB_SOURCE (live, a base URL or a mirror folder),
 OTB_DELAY_SECONDS (between two requests), OTB_MAX_VANISHED_SHARE (of the index's keyed rows), OTB_DAILY (on or off: the
-one switch of the daily schedule and its sensors), OTB_HUB_NAMESPACE (whom data sets are pushed to the Hub as; unset:
-none is), OTB_BASE_URL (where models are asked; unset: none is), OTB_API_KEY_ENV (which variable holds the key), and
-OTB_ALARM_* (where alarms go: docs/schedules.md; unset: nowhere).
+one switch of the daily schedule and its sensors), OTB_CORPUS_PULL (on or off: pull the checkout of Taiwan.md before it
+is cut), OTB_HUB_NAMESPACE (whom data sets are pushed to the Hub as; unset: none is), OTB_BASE_URL (where models are
+asked; unset: none is), OTB_API_KEY_ENV (which variable holds the key), and OTB_ALARM_* (where alarms go:
+docs/schedules.md; unset: nowhere).
 """
 
 from __future__ import annotations
@@ -62,14 +63,12 @@ CHECKS = (
 def from_environment() -> Configuration:
     """The configuration that the environment names; the defaults are a local store and the live ministry."""
     named = {"delay_seconds": "OTB_DELAY_SECONDS", "max_vanished_share": "OTB_MAX_VANISHED_SHARE"}
-    daily = os.environ.get("OTB_DAILY") or "off"
-    if daily not in ("on", "off"):
-        raise ValueError(f"OTB_DAILY is on or off, not {daily[:80]!r}")
     return Configuration(
         store=os.environ.get("OTB_STORE", "store"),
         source=os.environ.get("OTB_SOURCE", "live"),
         ministry={field: float(os.environ[name]) for field, name in named.items() if os.environ.get(name)},
-        daily=daily == "on",
+        daily=switch(os.environ, "OTB_DAILY"),
+        formosa={"pull": switch(os.environ, "OTB_CORPUS_PULL")},
         endpoint={
             "base_url": os.environ.get("OTB_BASE_URL", ""),
             "api_key_env": os.environ.get("OTB_API_KEY_ENV", ""),
@@ -79,19 +78,24 @@ def from_environment() -> Configuration:
     )
 
 
+def switch(environment: Mapping[str, str], name: str) -> bool:
+    """Whether a variable says on; unset is off. Raises ValueError for what is neither."""
+    said = environment.get(name) or "off"
+    if said not in ("on", "off"):
+        raise ValueError(f"{name} is on or off, not {said[:80]!r}")
+    return said == "on"
+
+
 def alarm_settings(environment: Mapping[str, str]) -> dict[str, Any]:
     """The fields of AlarmResource that OTB_ALARM_* names; raises ValueError for what is neither on nor off."""
-    names = ("smtp_host", "smtp_port", "smtp_security", "smtp_user", "mail_from", "mail_to", "allow_private")
+    names = ("smtp_host", "smtp_port", "smtp_security", "smtp_user", "mail_from", "mail_to")
     given = {name: environment.get(f"OTB_ALARM_{name.upper()}", "") for name in names}
     settings: dict[str, Any] = {name: value for name, value in given.items() if value}
     if "smtp_port" in settings:
         settings["smtp_port"] = int(settings["smtp_port"])
     if "mail_to" in settings:
         settings["mail_to"] = [address.strip() for address in settings["mail_to"].split(",") if address.strip()]
-    private = settings.pop("allow_private", "off")
-    if private not in ("on", "off"):
-        raise ValueError(f"OTB_ALARM_ALLOW_PRIVATE is on or off, not {private[:80]!r}")
-    return {**settings, "allow_private": private == "on"}
+    return {**settings, "allow_private": switch(environment, "OTB_ALARM_ALLOW_PRIVATE")}
 
 
 def build_defs(configuration: Configuration) -> dg.Definitions:

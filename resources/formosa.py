@@ -33,6 +33,7 @@ class FormosaResource(dg.ConfigurableResource):
     lexicon: str = Field(default="", description="Folder of the orthography lists; empty: a small list of our own")
     good: str = Field(default="", description="Good drafts that a person looked at (JSONL); empty: chosen by rule")
     findings: str = Field(default="", description="Further findings, e.g. a maintainer's (JSONL)")
+    pull: bool = Field(default=False, description="Pull the corpus's checkout before it is cut (--ff-only)")
     withdrawn: str = Field(default="", description="Items that stay published and leave the scored set (JSONL)")
 
     def plan(self, store: Store) -> FormosaPlan:
