@@ -45,8 +45,8 @@ def _corpus_update() -> dg.ScheduleDefinition:
         execution_timezone=TIMEZONE,
         default_status=dg.DefaultScheduleStatus.STOPPED,
         description="Once a month, the corpus as its folder holds it now: windows that are new or gone, and items that "
-        "lost their ground. No model is asked, and nothing is fetched unless OTB_CORPUS_PULL is on: bring the folder up "
-        "to date before.",
+        "lost their ground. No model is asked, and nothing is fetched unless OTB_CORPUS_PULL is on: bring the folder "
+        "up to date before.",
     )
 
 
