@@ -36,7 +36,8 @@ ROOT = Path(__file__).resolve().parents[1]
 BIN = Path(sys.executable).parent
 USER, DATABASE = "otb", "dagster"
 PATIENCE = 3600.0
-"""Seconds that the whole may take; a machine that is shared may stand still for minutes."""
+"""Seconds that a job, or one partition more of a backfill, may take; a machine that is shared may stand still for
+minutes, and how long 148 runs take there nobody knows."""
 
 IDLE = 60.0
 """Seconds without a run that waits or works, while partitions are missing, after which none is expected any more."""
@@ -322,13 +323,14 @@ def disturbed(made: Stack, partitions: list[str], disturbances: Sequence[Callabl
     backfills = [backfill(made, "dataset_job", partitions)]
     restarts = list(disturbances)
     share = [len(partitions) * (n + 1) // (len(restarts) + 2) for n in range(len(restarts))]
-    moved = time.monotonic()
-    end = moved + PATIENCE
+    moved = came = time.monotonic()
     statuses, done = Counter[str](), set[str]()
-    while time.monotonic() < end:
+    while time.monotonic() < came + PATIENCE:
         time.sleep(2)
         try:
+            before = len(done)
             statuses, done = standing(made, backfills)
+            came = time.monotonic() if len(done) > before else came
             if time.monotonic() > moved + IDLE and len(backfills) <= ROUNDS:
                 missing = [each for each in partitions if each not in done]
                 print(f"asking again for {len(missing)} partitions: {dict(statuses)}", flush=True)
