@@ -12,13 +12,14 @@ from typing import Any
 import dagster as dg
 import pytest
 import yaml
-from support.hub_store import FIRST, hub_store
+from support.hub_store import FIRST, write_subject
 
 from assets.evaluation import model_responses
 from checks.formosa import FORMOSA_CHECKS
 from orchestration.definitions import ASSETS, Configuration, build_defs
 from orchestration.pools import pooled
 from resources.pools import MODEL_ENDPOINT, endpoint_pool
+from resources.store import Store
 from samples.model_endpoint import ModelEndpoint
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -91,13 +92,14 @@ def test_two_runs_at_once_ask_an_endpoint_as_often_at_once_as_its_pool_allows(li
     settings = yaml.safe_load((ROOT / "dagster.yaml").read_text())
     assert settings["concurrency"]["pools"]["default_limit"] == 1
     (home / "dagster.yaml").write_text(yaml.safe_dump(settings))
-    store = hub_store(tmp_path / "store")
+    store = Store(str(tmp_path / "store"))
+    write_subject(store, FIRST, 20)
     with store.folder(store.dataset(FIRST)) as folder, store.folder(store.publication(FIRST), write=True) as out:
         shutil.copytree(folder, out, dirs_exist_ok=True)
     environment = {**os.environ, "DAGSTER_HOME": str(home), "PYTHONPATH": str(ROOT / "tests")}
     barrier = tmp_path / "barrier"
     barrier.mkdir()
-    with ModelEndpoint(latency=0.1) as endpoint:
+    with ModelEndpoint(latency=0.2) as endpoint:
         with dg.DagsterInstance.from_config(str(home)) as instance:  # its tables are made once, before both open them
             if limit != 1:
                 instance.event_log_storage.set_concurrency_slots(endpoint_pool(endpoint.base_url), limit)
@@ -115,5 +117,5 @@ def test_two_runs_at_once_ask_an_endpoint_as_often_at_once_as_its_pool_allows(li
                 run.kill()
         assert [run.returncode for run in runs] == [0, 0], said
         stats = endpoint.stats()
-    assert stats["requests"] == 2 * 60
+    assert stats["requests"] == 2 * 20
     assert stats["most_at_once"] == limit

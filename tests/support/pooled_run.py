@@ -14,13 +14,18 @@ from pathlib import Path
 
 import dagster as dg
 
-from orchestration.definitions import Configuration, build_defs
+from assets.evaluation import model_responses
+from orchestration.configuration import Configuration
+from orchestration.pools import pooled
+from resources.models import ModelsResource
 from resources.partitions import models, partition_of
+from resources.settings import StoreResource
 
 
 def main(store: str, base_url: str, model: str, barrier: str, count: str) -> int:
     """Ask the model, one request at a time; 0 when the run succeeded."""
-    defs = build_defs(Configuration(store=store, endpoint={"base_url": base_url, "concurrency": 1}))
+    configuration = Configuration(store=store, endpoint={"base_url": base_url, "concurrency": 1})
+    resources = {"store": StoreResource(url=store), "endpoints": ModelsResource(**configuration.endpoint)}
     key = partition_of(model)
     with dg.DagsterInstance.get() as instance:
         instance.add_dynamic_partitions(str(models.name), [key])
@@ -30,10 +35,11 @@ def main(store: str, base_url: str, model: str, barrier: str, count: str) -> int
             if time.monotonic() > end:
                 return 2
             time.sleep(0.05)
-        made = defs.resolve_job_def("scores_job").execute_in_process(
+        made = dg.materialize(
+            pooled([model_responses], configuration),
             instance=instance,
             partition_key=key,
-            asset_selection=[dg.AssetKey("model_responses")],
+            resources=resources,
             raise_on_error=False,
         )
     return int(not made.success)
