@@ -107,7 +107,8 @@ stack-workers: setup ## the same with two Celery workers and their broker, one w
 	@$(BIN)/python deploy/stack_workers.py "$(STACK)-workers" --partitions $(PARTITIONS)
 
 fuzz: setup ## try the readers of everything from outside for longer (FUZZ_EXAMPLES, default 3000 each)
-	@OTB_FUZZ_EXAMPLES=$(FUZZ_EXAMPLES) OTB_FUZZ_PDFS=$(FUZZ_EXAMPLES) OTB_FUZZ_SEED="$$RANDOM" $(BIN)/pytest -q tests/fuzz
+	@OTB_FUZZ_EXAMPLES=$(FUZZ_EXAMPLES) OTB_FUZZ_PDFS=$(FUZZ_EXAMPLES) OTB_FUZZ_SEED="$$RANDOM" $(BIN)/pytest -q tests/fuzz \
+	  tests/e2e/test_board.py -k "fuzz or hash_makes or hostile_query"
 
 audit-deps: setup ## report known vulnerabilities of what uv.lock pins; where the service cannot be reached it says so
 	@UV="$(UV)" deploy/audit-deps || [ $$? -eq 3 ]

@@ -9,14 +9,17 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import Phase, example, given, seed, settings
 from support.axe import cached
+from support.board_addresses import EXAMPLES, NAMES, SEED, addresses, look, tried
 from support.board_mart import HOSTILE, Size, fill_board, study_payload
 
 from opentwbench.apparatus import figures
@@ -77,20 +80,23 @@ class Opened:
     page: Any
     noise: list[str]
     requests: list[str]
+    folder: str
 
 
 @pytest.fixture
 def visit(chromium: Any, board: Board) -> Iterator[Any]:
     contexts = []
 
-    def go(path: str, width: int = 1440, theme: str = "light", **more: Any) -> Opened:
+    def go(path: str, width: int = 1440, theme: str = "light", script: str = "", **more: Any) -> Opened:
         context = chromium.new_context(viewport={"width": width, "height": 900}, color_scheme=theme, **more)
         contexts.append(context)
-        opened = Opened(context.new_page(), [], [])
+        opened = Opened(context.new_page(), [], [], f"file://{board.folder}/")
         opened.page.on("console", lambda message: opened.noise.append(message.text))
         opened.page.on("pageerror", lambda error: opened.noise.append(str(error)))
         opened.page.on("dialog", lambda dialog: (opened.noise.append("a dialog"), dialog.dismiss()))
         opened.page.on("request", lambda request: opened.requests.append(request.url))
+        if script:
+            opened.page.route("**/board.js", lambda route: route.fulfill(body=script, content_type="text/javascript"))
         opened.page.goto(f"file://{board.folder}/{path}")
         return opened
 
@@ -506,3 +512,80 @@ def test_on_paper_and_in_forced_colours(visit: Any, tmp_path: Path) -> None:
     ink = "getComputedStyle(document.body).color"
     assert page.evaluate(stroke) == page.evaluate(ink)
     page.screenshot(path=pictures / "board-forced-colours.png")
+
+
+# ---- the address: anybody can send a link to the board --------------------------------------------------------------
+
+
+def try_addresses(opened: Opened, examples: int, phases: Sequence[Phase] = tuple(Phase)) -> Counter[str]:
+    """Go to drawn hashes in one open page and judge it after each; what they brought about, by count."""
+    there = look(opened.page)
+    done: Counter[str] = Counter()
+
+    @seed(SEED)
+    @settings(tried, max_examples=examples, phases=phases)
+    @given(addresses(there.evaluate("there => there.known")))
+    @example("q=a" + "\U0001f600" * 40)  # found: cut at 60, it ends in half a character
+    def one(address: str) -> None:
+        found = there.evaluate("(there, address) => there.open(address)", address)
+        assert found["wrong"] + opened.noise == [], address
+        done.update(addresses=1, **found["did"])
+
+    one()
+    opened.page.wait_for_timeout(100)  # what an address asked of the network is heard a little later
+    assert opened.noise == [] and all(url.startswith(opened.folder) for url in opened.requests)
+    return done
+
+
+@browser
+@pytest.mark.timeout(7_200)  # `make fuzz` asks for as many as it likes
+@pytest.mark.parametrize("lang", ["zh", "en"])
+def test_no_hash_makes_the_board_do_anything_but_sort_filter_and_compare(visit: Any, lang: str) -> None:
+    done = try_addresses(visit(f"{lang}/index.html"), EXAMPLES // 2)
+    assert done["addresses"] >= EXAMPLES // 2
+    # They get as far as the rows: a test of what is passed over alone would hold for any script.
+    assert min(done[each] for each in ("shown", "filtered", "sorted", "compared")) > 0, done
+
+
+@browser
+@pytest.mark.timeout(7_200)  # `make fuzz` asks for as many as it likes
+@pytest.mark.parametrize("path", ["en/index.html", "zh/apparatus/{study}", "en/subjects.html"])
+def test_a_page_opened_with_a_hostile_query_and_hash_is_the_same_page(board: Board, visit: Any, path: str) -> None:
+    study = next((board.folder / "zh" / "apparatus").glob("noise-floor*.html")).name
+    opened = visit(path.format(study=study))
+    page, start = opened.page, opened.page.url
+    there = look(page)
+    clean, known = there.get_property("clean").json_value(), there.evaluate("there => there.known")
+    drawn = addresses(known or {name: ["1"] for name in NAMES})
+
+    @seed(SEED)
+    @settings(tried, max_examples=max(4, EXAMPLES // 50))
+    @given(drawn, drawn)
+    def one(query: str, hashed: str) -> None:
+        page.goto("about:blank")
+        page.goto(f"{start}?{query.replace('#', '%23')}#{hashed}")
+        found = look(page).evaluate("(there, clean) => there.state(clean)", clean)
+        assert found["wrong"] + opened.noise == [], (query, hashed)
+
+    one()
+    assert all(url.startswith((opened.folder, "about:blank")) for url in opened.requests)
+
+
+WITHOUT = {
+    "any text is decoded": ("try { found[part", "{ found[part", " catch (error) { /* no text */ }", ""),
+    "an id that is no row": ("every.indexOf(id) === n && !!rowOf(id)", "every.indexOf(id) === n"),
+    "any length": ("(given.q || '').slice(0, 60)", "(given.q || '')"),
+}
+"""Checks of the script, and the script without each: what stands there, what takes its place, in pairs."""
+
+
+@browser
+@pytest.mark.parametrize("check", WITHOUT)
+def test_a_script_without_one_of_its_checks_is_caught(board: Board, visit: Any, check: str) -> None:
+    script, pairs = (board.folder / "static" / "board.js").read_text(encoding="utf-8"), WITHOUT[check]
+    for old, new in zip(pairs[::2], pairs[1::2], strict=True):
+        assert old in script, old
+        script = script.replace(old, new, 1)
+    opened = visit("en/index.html", script=script)
+    with pytest.raises(AssertionError):
+        try_addresses(opened, 300, [Phase.generate])

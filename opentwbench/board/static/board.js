@@ -118,6 +118,8 @@
   function board(table) {
     var form = document.getElementById('filters'), panel = document.getElementById('compare');
     var status = document.getElementById('status'), chosen = [], MOST = 5;
+    // The first half of a character beyond the basic plane: a cut leaves it, and encodeURIComponent throws at it.
+    var HALF = /[\uD800-\uDBFF]$/;
     // As the page was written: what a hash that names no order goes back to.
     var first = table.querySelector('th[aria-sort]'), written = rowsOf(table);
     function restore() {
@@ -202,7 +204,7 @@
     }
     function takeHash() {
       var given = readHash();
-      form.elements.q.value = (given.q || '').slice(0, 60);
+      form.elements.q.value = (given.q || '').slice(0, 60).replace(HALF, '');
       ['family', 'size'].forEach(function (name) {
         var known = all('option', form.elements[name]).some(function (each) { return each.value === given[name]; });
         form.elements[name].value = known ? given[name] : '';
