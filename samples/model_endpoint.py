@@ -539,6 +539,7 @@ def _answers(path: str) -> dict[str, str]:
 def main(arguments: list[str] | None = None) -> int:
     """The command."""
     parser = argparse.ArgumentParser(prog="python -m samples.model_endpoint", description=__doc__)
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter  # the description shows commands, a line each
     parser.add_argument("--port", type=int, default=0, help="0, the default, takes a free one")
     parser.add_argument("--latency", type=float, default=0.0, help="seconds each answer takes")
     parser.add_argument("--jitter", type=float, default=0.0, help="up to this many seconds more")

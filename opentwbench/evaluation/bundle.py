@@ -82,9 +82,9 @@ def _readme(n: int, about: About) -> str:
 
 Protocol {about.protocol.protocol_id}. Needs Python 3.11 or newer, nothing else.
 
-    python run.py ask --base-url http://127.0.0.1:8080/v1 --model NAME      # may be stopped and started again
-    python run.py results                                                 # writes results.jsonl and provenance.json
-    python run.py verify
+    python3 run.py ask --base-url http://127.0.0.1:8000/v1 --model NAME     # may be stopped and started again
+    python3 run.py results                                                # writes results.jsonl and provenance.json
+    python3 run.py verify
 
 1. `ask` writes replies.jsonl. Leave every other file as it is: the settings are part of the protocol.
    An API key is read from the variable that `--api-key-env` names.

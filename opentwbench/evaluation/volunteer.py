@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Run a model on the questions of this bundle and write the result file. Needs Python 3.11 or newer and nothing else.
 
-    python run.py ask --base-url http://127.0.0.1:8080/v1 --model NAME [--api-key-env VARIABLE] [--concurrency 8]
-    python run.py results        # replies.jsonl -> results.jsonl, when every question has its reply
-    python run.py verify         # is the bundle whole, do the results follow from the replies?
+    python3 run.py ask --base-url http://127.0.0.1:8000/v1 --model NAME [--api-key-env VARIABLE] [--concurrency 8]
+    python3 run.py results        # replies.jsonl -> results.jsonl, when every question has its reply
+    python3 run.py verify         # is the bundle whole, do the results follow from the replies?
 
 `ask` may be stopped and started again: every reply is on the disk before it counts and nothing is asked twice.
 results.jsonl and provenance.json (fill it in) are what is sent back; replies.jsonl stays with you.

@@ -51,6 +51,16 @@ def volunteer_runs(bundle: Path, *arguments: str, **env: str) -> subprocess.Comp
     return subprocess.run(command, cwd=bundle.parent, env=surroundings, capture_output=True, text=True, timeout=120)
 
 
+def test_the_bundle_and_the_volunteers_page_name_the_same_commands(bundle: Path) -> None:
+    page = (Path(__file__).parents[3] / "docs" / "for-volunteers.md").read_text(encoding="utf-8")
+    lines = (
+        line.strip().partition("  ")[0] for line in (bundle / "README.md").read_text(encoding="utf-8").splitlines()
+    )
+    commands = [line for line in lines if "run.py " in line]
+    assert len(commands) == 3
+    assert [command for command in commands if f"`{command}`" not in page] == []
+
+
 def asked(bundle: Path, endpoint: ModelEndpoint) -> subprocess.CompletedProcess[str]:
     """`run.py ask`."""
     return volunteer_runs(bundle, "ask", "--base-url", endpoint.base_url, "--model", "scripted")
