@@ -9,8 +9,11 @@ import yaml
 from pydantic import BaseModel
 from typer.testing import CliRunner
 
+from opentwbench.board import rag_page
 from opentwbench.rag.adapters import ADAPTERS
+from opentwbench.rag.downloads import OFFERS
 from opentwbench.rag.model import DATASETS, SYSTEMS, RagError
+from opentwbench.rag.prompts import CATEGORY
 from orchestration.rag_command import app
 from resources.rag_settings import OPENERS, RagSettings, merged, read_settings, settings_of
 
@@ -140,3 +143,12 @@ def test_a_download_shows_size_and_licence_and_fetches_nothing(tmp_path: Path) -
 def test_every_data_set_of_the_vocabulary_has_its_adapter() -> None:
     assert tuple(ADAPTERS) == DATASETS
     assert tuple(OPENERS) == SYSTEMS
+
+
+def test_every_data_set_has_what_its_adapter_alone_does_not_ask_for() -> None:
+    """Steps of "Add a data-set adapter" that nothing else misses: instructions, source and licence, names, its row."""
+    assert set(CATEGORY) == set(DATASETS)
+    assert set(OFFERS) == set(DATASETS) - {"tw_rag"}  # built by this project, not downloaded
+    assert set(rag_page.DATASETS) == set(DATASETS)
+    page = PAGE.read_text(encoding="utf-8")
+    assert [name for name in DATASETS if f"\n| `{name}` |" not in page] == []
