@@ -26,7 +26,7 @@ import urllib.error
 import urllib.request
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -377,6 +377,9 @@ def carry_out(
     if absent:
         print(f"not installed: apt-get install {' '.join(absent)}", file=sys.stderr)
         return 3
+    if (ROOT / ".env").exists():
+        # Dagster's code servers read it where they start, over what they were started with (measured).
+        parser.error(f"{ROOT / '.env'} would take the place of the rehearsal's own settings: move it away first")
     if options.folder.exists():
         parser.error(f"{options.folder} is there already")
     from opentwbench.exam.subjects import REGISTRY
@@ -427,10 +430,13 @@ def rehearse(made: Stack, folder: Path, partitions: list[str], *, keep: bool) ->
     statuses = disturbed(made, partitions, [partial(made.restart, name) for name in RESTARTED])
     seconds = time.monotonic() - start
     print(f"backfill of {len(partitions)}: {seconds:.0f} s, runs {dict(statuses)}", flush=True)
+    wait_for("webserver and code locations after their restarts", made.is_up, 600)
+    status = compare(folder, partitions, statuses)
     if keep:
         print(f"http://127.0.0.1:{made.ports['webserver']} (Ctrl-C ends)", flush=True)
-        signal.pause()
-    return compare(folder, partitions, statuses)
+        with suppress(KeyboardInterrupt):
+            signal.pause()
+    return status
 
 
 def compare(folder: Path, partitions: list[str], statuses: Counter[str]) -> int:
