@@ -96,7 +96,9 @@ def _show(
 
 def _versions(versions: list[IndexVersion]) -> Table:
     title = "the index as seen"
-    table = Table("", "version", "first seen (UTC)", "rows", "keyed", "refused", "since the one before", title=title)
+    table = Table(title=title)
+    for column in ("", "version", "first seen (UTC)", "rows", "keyed", "refused", "since the one before"):
+        table.add_column(column, overflow="fold")  # the time of a version is whole in a narrow terminal
     for number, version in enumerate(versions, start=1):
         figures = (version.rows, version.keyed_rows, version.refused_rows)
         seen = version.seen or "before the history"

@@ -147,7 +147,10 @@ def _items(store: Store, slug: str) -> list[PrintedItem]:
 
 
 def _show(found: list[Proposal], subjects: int, console: Console) -> None:
-    table = Table("item", "paper", "question", "score", "signs", title="proposed for a look", title_justify="left")
+    table = Table(title="proposed for a look", title_justify="left")
+    for column in ("item", "paper", "question", "score", "signs"):
+        # The id is what withdraw asks for: it is whole, and on one line, however narrow the terminal is.
+        table.add_column(column, no_wrap=column == "item", overflow="fold")
     for each in found:
         seen = "; ".join(f"{e.sign.value}: {plain(e.words)} ({e.place})" for e in each.evidence)
         table.add_row(each.item_id, each.paper_id, str(each.q_no), f"{each.score:.2f}", escape(seen))

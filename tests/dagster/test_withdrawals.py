@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import json
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
 import pytest
+from rich.console import Console
 from support.exam_store import CONSTITUTION, LIBRARY
 from typer.testing import CliRunner
 
+from opentwbench.exam.dependence import Evidence, Proposal, Sign
 from orchestration.cli import app
 from orchestration.configuration import Configuration
+from orchestration.withdrawal_commands import _show
 from resources.store import Store
 
 runner = CliRunner()
@@ -165,8 +169,17 @@ def test_proposals_name_item_sign_and_place_and_take_nothing_out(copied: Path) -
     status, out, _ = otb("subject", "proposals", "--all", "--store", copied)
     assert status == 0
     assert "proposed for a look" in out
+    assert planted["item_id"] in out
     assert " proposals in " in out
     assert items(copied, LIBRARY) == lines
+
+
+def test_the_id_of_a_proposal_is_whole_and_on_one_line_in_a_narrow_terminal() -> None:
+    evidence = (Evidence(Sign.CONTINUES, "則" * 60, "stem 0-1"),)
+    found = [Proposal("public-administration-" + "0" * 12, "104802-401-0401", 12, evidence, 0.6)]
+    shown = StringIO()
+    _show(found, 1, Console(file=shown, width=80))
+    assert found[0].item_id in shown.getvalue()
 
 
 @pytest.mark.parametrize(
