@@ -27,7 +27,9 @@ def _as_a_process_of_its_own(**_: object) -> None:
     multiprocessing.process._current_process = _main  # type: ignore[attr-defined]
 
 
-_broker = os.environ[BROKER_VARIABLE]
+_broker = os.environ.get(BROKER_VARIABLE, "")
+if not _broker:  # an exception would be shown as a traceback by Celery's command
+    raise SystemExit(f"{BROKER_VARIABLE} is not set: redis://:PASSWORD@HOST:PORT/0 (docs/deployment.md, Workers)")
 
 app = make_app({"broker": _broker, "backend": _broker, "config_source": settings()})
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import subprocess
 import sys
 from pathlib import Path
@@ -149,6 +150,13 @@ def _parse_in_a_child(as_own: bool, out: Path) -> None:
         out.write_text(repr(list(found)))
     except AssertionError as error:
         out.write_text(str(error))
+
+
+def test_a_worker_without_a_broker_says_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OTB_BROKER", raising=False)
+    monkeypatch.delitem(sys.modules, "orchestration.worker_app", raising=False)
+    with pytest.raises(SystemExit, match="OTB_BROKER is not set"):
+        importlib.import_module("orchestration.worker_app")
 
 
 @pytest.mark.parametrize(("as_own", "said"), [(True, "[3, 2]"), (False, "daemonic processes are not allowed")])
