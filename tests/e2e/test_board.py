@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 from hypothesis import Phase, example, given, seed, settings
 from support.axe import cached
-from support.board_addresses import EXAMPLES, NAMES, SEED, addresses, look, tried
+from support.board_addresses import BEFORE, EXAMPLES, NAMES, SEED, addresses, look, tried
 from support.board_mart import HOSTILE, Size, fill_board, study_payload
 
 from opentwbench.apparatus import figures
@@ -97,6 +97,7 @@ def visit(chromium: Any, board: Board) -> Iterator[Any]:
         opened.page.on("request", lambda request: opened.requests.append(request.url))
         if script:
             opened.page.route("**/board.js", lambda route: route.fulfill(body=script, content_type="text/javascript"))
+        opened.page.add_init_script(BEFORE)
         opened.page.goto(f"file://{board.folder}/{path}")
         return opened
 
@@ -575,6 +576,8 @@ WITHOUT = {
     "any text is decoded": ("try { found[part", "{ found[part", " catch (error) { /* no text */ }", ""),
     "an id that is no row": ("every.indexOf(id) === n && !!rowOf(id)", "every.indexOf(id) === n"),
     "any length": ("(given.q || '').slice(0, 60)", "(given.q || '')"),
+    "text as markup": ("status.textContent = status", "status.innerHTML = form.elements.q.value + status"),
+    "any name": ("found[part.slice(0, cut)] =", "Object.prototype[part.slice(0, cut)] ="),
 }
 """Checks of the script, and the script without each: what stands there, what takes its place, in pairs."""
 
