@@ -149,7 +149,7 @@ class Warehouse:
         environment = {**os.environ, **QUIET, "OTB_WAREHOUSE": str(self.folder.resolve())}
         done = _run_dbt(arguments, target, environment)
         if done.returncode:
-            raise MartBuildError(_what_failed(target, done.stdout + done.stderr))
+            raise MartBuildError(_what_failed(target, done.stdout + done.stderr, done.returncode))
         return done
 
     def build(self, *, docs: bool = False) -> Swapped:
@@ -202,9 +202,13 @@ def warehouse_of(store: Store, folder: str = "") -> Warehouse:
         return Warehouse(path)
 
 
-def _what_failed(target: Path, output: str) -> str:
+def _what_failed(target: Path, output: str, status: int) -> str:
     failed = [f"{each['unique_id']}: {each['message']}" for each in _results(target) if each["status"] in _BAD]
-    return "; ".join(failed)[:2000] if failed else f"dbt: {output.strip()[-2000:]}"
+    if failed:
+        return "; ".join(failed)[:2000]
+    # A dbt that was killed (by hand, or for want of memory) names nothing and prints nothing.
+    ended = f"ended by signal {-status}; run it again" if status < 0 else f"ended with status {status}"
+    return f"dbt: {output.strip()[-2000:] or ended}"
 
 
 _BAD = {"error", "fail", "runtime error"}

@@ -97,3 +97,18 @@ def test_a_warehouse_is_local(tmp_path: Path) -> None:
     assert warehouse_of(remote, str(tmp_path / "here")).folder == tmp_path / "here"
     with pytest.raises(StoreError, match="always local"):
         warehouse_of(remote)
+
+
+@pytest.mark.parametrize(
+    ("end", "said"), [("kill -9 $$", "dbt: ended by signal 9; run it again"), ("exit 7", "dbt: ended with status 7")]
+)
+def test_a_dbt_that_was_killed_or_said_nothing_is_no_empty_reason(
+    end: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def ended(*_: object) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(["/bin/sh", "-c", end], capture_output=True, text=True, check=False)
+
+    monkeypatch.setattr("resources.warehouse._run_dbt", ended)
+    with pytest.raises(MartBuildError) as error:
+        Warehouse(tmp_path).dbt(["build"])
+    assert str(error.value) == said
