@@ -157,8 +157,8 @@ def add_verdicts(
     try:
         lines = read_jsonl(key)
         head, rest = lines[0], lines[1:]
-        first = read_answers(answers.read_text(), len(rest))
-        second = first | (read_answers(amended.read_text(), len(rest), partial=True) if amended else {})
+        first = _answers(answers, len(rest))
+        second = first | (_answers(amended, len(rest), partial=True) if amended else {})
         whole = [head]
         for number, line in enumerate(rest, start=1):
             changed = second[number] != first[number]
@@ -172,6 +172,16 @@ def add_verdicts(
         _refuse(str(error))
     write_file(verdicts, joined.to_lines())
     typer.echo(f"{verdicts}: {len(new.verdicts)} verdicts of round {new.rounds[0].number} added")
+
+
+def _answers(path: Path, questions: int, *, partial: bool = False) -> dict[int, tuple[Ground, ...]]:
+    """A person's file of answers; raises AuditError naming the file."""
+    try:
+        return read_answers(path.read_text(encoding="utf-8-sig"), questions, partial=partial)
+    except UnicodeDecodeError as error:
+        raise AuditError(f"{path.name}: not UTF-8 at byte {error.start}") from None
+    except AuditError as error:
+        raise AuditError(f"{path.name}: {error}") from None
 
 
 def _read(path: Path) -> Record:

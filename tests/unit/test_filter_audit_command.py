@@ -135,6 +135,27 @@ def test_what_cannot_be_done_is_status_2(
     assert words in error
 
 
+@pytest.mark.parametrize(
+    ("answers", "words"),
+    [
+        (b"1 nonsense\n", "answers.txt: line 1: no ground: nonsense"),
+        (b"1 stands_alone\n\xa7", "answers.txt: not UTF-8 at byte 15"),
+        (b"", "answers.txt: 1 questions without an answer"),
+    ],
+)
+def test_answers_that_do_not_do_are_named_with_their_file(answers: bytes, words: str, tmp_path: Path) -> None:
+    (tmp_path / "key.jsonl").write_text(
+        '{"round": 1, "seed": 1, "kept_each": 1, "removed_each": 1, "populations": {}}\n'
+        '{"item": "100030-101-0101 Q1", "text": "0123456789abcdef", "strata": ["kept:rest"], "damage": ""}\n'
+    )
+    (tmp_path / "answers.txt").write_bytes(answers)
+    files = ("--key", tmp_path / "key.jsonl", "--answers", tmp_path / "answers.txt", "--verdicts", tmp_path / "v.jsonl")
+    status, _, error = study("filter-verdicts", *files)
+    assert status == 2
+    assert words in error
+    assert not (tmp_path / "v.jsonl").exists()
+
+
 def test_no_mirror_is_status_2(tmp_path: Path) -> None:
     (tmp_path / "v.jsonl").write_text('{"round": 1, "seed": 1, "kept_each": 1, "removed_each": 1, "populations": {}}\n')
     status, _, error = study("filters", "--mirror", tmp_path, "--verdicts", tmp_path / "v.jsonl")
