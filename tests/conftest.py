@@ -6,6 +6,11 @@ import os
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+# A busy machine is no fault of what is tested: no example fails for its time. Bounds on time are tests of their own.
+settings.register_profile("opentwbench", deadline=None)
+settings.load_profile("opentwbench")
 
 ROOT = Path(__file__).resolve().parent.parent
 

@@ -12,6 +12,7 @@ from importlib.metadata import packages_distributions
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = ("opentwbench", "resources", "assets", "checks", "orchestration", "samples")
@@ -34,6 +35,10 @@ def own_text(file: Path) -> str | None:
         return file.read_text(encoding="utf-8")
     except UnicodeDecodeError:
         return None
+
+
+def test_no_generated_example_fails_for_its_time() -> None:
+    assert settings().deadline is None
 
 
 @pytest.mark.parametrize("package", PACKAGES)
