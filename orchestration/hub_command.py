@@ -165,21 +165,30 @@ def _line(end: Outcome, items: dict[str, int]) -> dict[str, Any]:
     return {**about, "plan": end.plan.to_json(), "items": items, "rows": dict(end.rows), "retries": end.retries}
 
 
+COLUMNS = ("data set", "version", "add", "change", "delete", "bytes", "items", "rows read back", "note")
+
+
 def _table(lines: Sequence[dict[str, Any]]) -> Table:
+    rows = [_cells(line) for line in lines]
     table = Table(show_lines=False)
-    for column in ("data set", "version", "add", "change", "delete", "bytes", "items", "rows read back", "note"):
-        table.add_column(column, overflow="fold")
-    for line in lines:
-        if "refused" in line:
-            table.add_row(line["name"], *[""] * 7, f"[red]{escape(line['refused'])}[/]")
-            continue
-        todo = line["plan"]
-        items = ", ".join(f"{count} {kind}" for kind, count in line["items"].items())
-        counts = [str(len(todo[kind])) for kind in ("add", "change", "delete")]
-        note = "nothing to do" if todo["empty"] else "a new repository" if todo["create"] else ""
-        read = f"{max(line['rows'].values()):,}" if line["rows"] else ""
-        table.add_row(line["name"], line["version"], *counts, f"{todo['send_bytes']:,}", items, read, note)
+    # A plan reads nothing back and a push compares no items: a column without a cell leaves its width to the names.
+    shown = [place for place in range(len(COLUMNS)) if place == 0 or any(row[place] for row in rows)]
+    for place in shown:
+        table.add_column(COLUMNS[place], overflow="fold")
+    for row in rows:
+        table.add_row(*(row[place] for place in shown))
     return table
+
+
+def _cells(line: dict[str, Any]) -> list[str]:
+    if "refused" in line:
+        return [line["name"], *[""] * 7, f"[red]{escape(line['refused'])}[/]"]
+    todo = line["plan"]
+    items = ", ".join(f"{count} {kind}" for kind, count in line["items"].items())
+    counts = [str(len(todo[kind])) for kind in ("add", "change", "delete")]
+    note = "nothing to do" if todo["empty"] else "a new repository" if todo["create"] else ""
+    read = f"{max(line['rows'].values()):,}" if line["rows"] else ""
+    return [line["name"], line["version"], *counts, f"{todo['send_bytes']:,}", items, read, note]
 
 
 def _stop(status: int, message: str) -> NoReturn:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from io import StringIO
 from pathlib import Path
 
 import dagster as dg
 import pytest
+from rich.console import Console
 from support.hub_store import FIRST, SECOND, hub_store
 from typer.testing import CliRunner
 
@@ -15,6 +17,7 @@ from assets.hub import hub_combined, hub_publication
 from opentwbench.dataset.hub_plan import COMBINED
 from orchestration.cli import application
 from orchestration.definitions import Configuration
+from orchestration.hub_command import _table
 from resources.store import Store
 from samples.hub import WRITE, HubFault, LoopbackHub
 from samples.loopback import FaultKind
@@ -110,3 +113,12 @@ def test_the_command_plans_pushes_and_verifies(hub: LoopbackHub, store: Store) -
     assert otb("push", "tw-nobody-bench")[0] == 2
     hub.tokens.clear()
     assert otb("push", SECOND)[0] == 4
+
+
+def test_a_column_without_a_cell_leaves_its_width_to_the_names() -> None:
+    refused = {"name": "tw-chinese-language-bench", "refused": "a push needs a token: set HF_TOKEN"}
+    shown = StringIO()
+    Console(file=shown, width=80).print(_table([refused, {**refused, "name": "tw-medicine-bench"}]))
+    assert "tw-chinese-language-bench" in shown.getvalue()
+    assert "a push needs a token: set HF_TOKEN" in shown.getvalue()
+    assert "rows" not in shown.getvalue()
