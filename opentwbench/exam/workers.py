@@ -24,6 +24,10 @@ Result = TypeVar("Result")
 MEMORY_BYTES = 4 * 1024**3
 """Address space of a worker unless the caller says less; a task that asks for more is lost."""
 
+START_SECONDS = 1800.0
+"""How long a worker may take until it can begin. It imports the program first, which takes minutes on a machine that is
+overloaded: counted as the task's time it made sound papers 'too large', and they left what was published."""
+
 
 @dataclass(frozen=True, slots=True)
 class Lost:
@@ -39,6 +43,8 @@ class _Worker:
     pipe: Connection
     index: int | None = None
     deadline: float = 0.0
+    ready: bool = False
+    """It has said that it can begin; the time of its task counts from then."""
 
 
 def run_isolated(
@@ -53,9 +59,9 @@ def run_isolated(
     """Yield `function(task)` for every task, in order.
 
     `function` must be importable by name (workers are spawned, because forking a process with threads is unsound).
-    A task whose worker dies or needs longer than `seconds` yields `lost(task, why)`. An exception in `function` counts
-    as a death of that task. A worker may take `memory` bytes of address space (not held on Windows) and leaves no core
-    file. Raises ValueError for fewer than one process.
+    A task whose worker dies or needs longer than `seconds`, its start not counted, yields `lost(task, why)`. An
+    exception in `function` counts as a death of that task. A worker may take `memory` bytes of address space (not held
+    on Windows) and leaves no core file. Raises ValueError for fewer than one process.
     """
     if processes < 1:
         raise ValueError(f"{processes} processes")
@@ -99,7 +105,7 @@ class _Pool(Generic[Task, Result]):
                 self._end(worker)
                 worker = self._workers[place] = self._spawn()
             worker.index = waiting.popleft()
-            worker.deadline = time.monotonic() + self._seconds
+            worker.deadline = time.monotonic() + (self._seconds if worker.ready else START_SECONDS)
             with suppress(OSError):  # died since: its pipe is at its end, which collect() sees
                 worker.pipe.send(tasks[worker.index])
 
@@ -110,17 +116,23 @@ class _Pool(Generic[Task, Result]):
         ready = wait([worker.pipe for worker in busy], timeout=patience)
         for worker in busy:
             if worker.pipe in ready:
-                yield self._take(worker)
+                if (answer := self._take(worker)) is not None:
+                    yield answer
             elif time.monotonic() >= worker.deadline:
-                yield self._replace(worker, Lost(True, f"no result after {self._seconds:g} s"))
+                late = f"no result after {self._seconds:g} s"
+                yield self._replace(worker, Lost(True, late if worker.ready else f"not begun in {START_SECONDS:g} s"))
 
-    def _take(self, worker: _Worker) -> tuple[int, Result | Lost]:
+    def _take(self, worker: _Worker) -> tuple[int, Result | Lost] | None:
+        """A task's end; None when the worker only said that it is ready."""
         assert worker.index is not None
         try:
             failed, value = worker.pipe.recv()
         except (EOFError, OSError):
             worker.process.join(5)
             return self._replace(worker, Lost(False, f"the worker died (exit code {worker.process.exitcode})"))
+        if failed is None:
+            worker.ready, worker.deadline = True, time.monotonic() + self._seconds
+            return None
         index, worker.index = worker.index, None
         return index, Lost(False, value) if failed else value
 
@@ -143,8 +155,10 @@ class _Pool(Generic[Task, Result]):
 
 
 def _serve(pipe: Connection, function: Callable[[Task], Result], memory: int) -> None:
-    """A worker's life: take a task, answer (failed, result), until the pipe closes."""
+    """A worker's life: say (None, None) once, then take a task, answer (failed, result), until the pipe closes."""
     _limit(memory)
+    with suppress(OSError):  # the pool is gone already
+        pipe.send((None, None))
     while True:
         try:
             task = pipe.recv()
