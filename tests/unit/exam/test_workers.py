@@ -9,6 +9,7 @@ from typing import TypeVar
 
 import pytest
 from support.bad_tasks import behave, parse
+from support.slow_start import START, echo
 
 from opentwbench.exam.model import PaperRecord, RejectionReason
 from opentwbench.exam.paper import parse_pairs
@@ -58,6 +59,11 @@ def test_a_hang_is_bounded() -> None:
     assert [isinstance(r, Lost) for r in results] == [False, True, False, False]
     assert isinstance(results[1], Lost)
     assert (results[1].late, results[1].detail) == (True, f"no result after {limit:g} s")
+
+
+def test_a_slow_start_is_not_the_time_of_a_task() -> None:
+    found = run_isolated(echo, ["a", "b"], lambda task, why: why, processes=1, seconds=START - 1)
+    assert list(found) == ["a", "b"]
 
 
 def test_no_worker_outlives_a_consumer_that_stops() -> None:
