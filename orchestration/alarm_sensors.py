@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 from zoneinfo import ZoneInfo
 
 import dagster as dg
+from dagster._core.storage.event_log import SqlEventLogStorage
 
 from opentwbench.exam.expectations import missing_sittings
 from orchestration.schedules import TIMEZONE
@@ -31,6 +32,9 @@ STALE_HOURS = 24.0
 
 MAX_EVENTS = 500
 """Check results looked at in one evaluation; the cursor goes on from there."""
+
+BEGINNING = "beginning"
+"""The cursor after a first look at an empty record, so that the first failure there ever is is told of."""
 
 OFF = dg.SkipReason("no place for alarms is configured (OTB_ALARM_WEBHOOK, OTB_ALARM_SMTP_HOST)")
 
@@ -62,10 +66,10 @@ def run_failed(context: dg.SensorEvaluationContext, alarms: AlarmResource) -> dg
     failure = dg.DagsterEventType.RUN_FAILURE
     if not context.cursor:
         newest = context.instance.fetch_run_status_changes(failure, limit=1)
-        # An empty record has no place to go on from: the next look is then the first one again.
-        context.update_cursor(newest.cursor if newest.records else "")
+        context.update_cursor(newest.cursor if newest.records else BEGINNING)
         return dg.SkipReason("failures from now on are looked at")
-    found = context.instance.fetch_run_status_changes(failure, limit=MAX_EVENTS, cursor=context.cursor, ascending=True)
+    after = None if context.cursor == BEGINNING else context.cursor
+    found = context.instance.fetch_run_status_changes(failure, limit=MAX_EVENTS, cursor=after, ascending=True)
     lines = tuple(_failure_line(context.instance, record) for record in found.records)
     words = send(context, alarms, Alarm("run_failed", f"{len(lines)} runs failed", lines)) if lines else "no run failed"
     if found.records:
@@ -108,7 +112,12 @@ def check_failed(context: dg.SensorEvaluationContext, alarms: AlarmResource) -> 
 
 def _check_events(instance: dg.DagsterInstance, after: int | None, limit: int) -> list[dg.EventLogRecord]:
     asked = dg.EventRecordsFilter(event_type=dg.DagsterEventType.ASSET_CHECK_EVALUATION, after_cursor=after)
-    return list(instance.get_event_records(asked, limit=limit, ascending=after is not None))
+    storage, ascending = instance.event_log_storage, after is not None
+    if isinstance(storage, SqlEventLogStorage) and storage.is_run_sharded:
+        # SQLite, as `make ui` has it: its own method looks run by run and refuses a cursor. The results of checks are
+        # mirrored in its index, with ids over all runs, as those of assets are, which Dagster asks for in this way.
+        return list(SqlEventLogStorage.get_event_records(storage, asked, limit, ascending))
+    return list(instance.get_event_records(asked, limit=limit, ascending=ascending))
 
 
 def _failed_line(record: dg.EventLogRecord) -> Iterable[str]:

@@ -91,24 +91,42 @@ def test_off_by_default_and_silent_without_a_place(sensor: dg.SensorDefinition, 
     assert not (tmp_path / "none").exists()
 
 
-def test_failed_checks_are_said_once_from_the_first_look_on(outbox: dict[str, Any]) -> None:
+@pytest.fixture(params=["memory", "sqlite"])
+def record(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[dg.DagsterInstance]:
+    """An instance; in `make ui` its events are in SQLite, a file a run, where a cursor over all runs is refused."""
+    kept = dg.DagsterInstance.local_temp(str(tmp_path)) if request.param == "sqlite" else dg.DagsterInstance.ephemeral()
+    with kept as instance:
+        yield instance
+
+
+def test_failed_checks_are_said_once_from_the_first_look_on(outbox: dict[str, Any], record: dg.DagsterInstance) -> None:
     sensor = alarm_sensors.check_failed
-    with dg.DagsterInstance.ephemeral() as instance:
-        dg.materialize([made, check(False)], instance=instance, raise_on_error=False)
-        cursor = look(sensor, instance)
-        assert outbox["alarms"] == []  # what failed before anybody asked for alarms is no news
-        dg.materialize([made, check(True)], instance=instance)
-        dg.materialize([made, check(False)], instance=instance, raise_on_error=False)
-        outbox["broken"] = True
-        with pytest.raises(AlarmError, match="nobody"):
-            look(sensor, instance, cursor)
-        outbox["broken"] = False
-        cursor = look(sensor, instance, cursor)
-        [alarm] = outbox["alarms"]
-        assert alarm.title == "1 checks did not pass"
-        assert alarm.lines == ("made: row_contract (blocking): 3 rows broke it",)
-        assert look(sensor, instance, cursor) == cursor
-        assert len(outbox["alarms"]) == 1
+    instance = record
+    dg.materialize([made, check(False)], instance=instance, raise_on_error=False)
+    cursor = look(sensor, instance)
+    assert outbox["alarms"] == []  # what failed before anybody asked for alarms is no news
+    dg.materialize([made, check(True)], instance=instance)
+    dg.materialize([made, check(False)], instance=instance, raise_on_error=False)
+    outbox["broken"] = True
+    with pytest.raises(AlarmError, match="nobody"):
+        look(sensor, instance, cursor)
+    outbox["broken"] = False
+    cursor = look(sensor, instance, cursor)
+    [alarm] = outbox["alarms"]
+    assert alarm.title == "1 checks did not pass"
+    assert alarm.lines == ("made: row_contract (blocking): 3 rows broke it",)
+    assert look(sensor, instance, cursor) == cursor
+    assert len(outbox["alarms"]) == 1
+
+
+def test_the_first_failure_of_a_new_record_is_said(outbox: dict[str, Any], record: dg.DagsterInstance) -> None:
+    cursor = look(alarm_sensors.run_failed, record)
+    cursor = look(alarm_sensors.run_failed, record, cursor)
+    dg.materialize([broken], instance=record, raise_on_error=False)
+    cursor = look(alarm_sensors.run_failed, record, cursor)
+    assert [alarm.title for alarm in outbox["alarms"]] == ["1 runs failed"]
+    look(alarm_sensors.run_failed, record, cursor)
+    assert len(outbox["alarms"]) == 1
 
 
 def test_failed_runs_are_said_once(outbox: dict[str, Any]) -> None:
