@@ -7,7 +7,7 @@ import time
 
 START = 6.0
 
-if multiprocessing.parent_process() is not None:
+if multiprocessing.current_process().name != "MainProcess":  # its parent is not yet known while a worker imports
     time.sleep(START)
 
 
