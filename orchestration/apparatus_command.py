@@ -110,7 +110,7 @@ def _open(store: str, warehouse: str) -> Apparatus:
 def _list(found: list[Study]) -> None:
     table = Table(title="apparatus studies", title_justify="left")
     for name in ("study", "n", "finding"):
-        table.add_column(name, justify="right" if name == "n" else "left")
+        table.add_column(name, justify="right" if name == "n" else "left", overflow="fold")  # no word is cut
     for each in found:
         table.add_row(each.study_id, f"{each.n:,}" if each.n else "", escape(f"{each.finding.zh}\n{each.finding.en}"))
     Console().print(table)

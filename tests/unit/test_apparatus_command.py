@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -34,3 +35,10 @@ def test_a_pipe_of_80_columns_cuts_no_figure_and_no_name(shown: Study, tmp_path:
     assert result.exit_code == 0
     assert "…" not in result.output and MODEL in result.output
     assert all(f"{cell:,}" in result.output.split() for cell in shown.tables[0].rows[0][1:])
+
+
+def test_the_list_of_studies_cuts_no_finding(shown: Study, capsys: pytest.CaptureFixture[str]) -> None:
+    finding = Both("在" * 60 + "56.22個百分點", "the floor is 56.22 points")
+    apparatus_command._list([replace(shown, finding=finding)])
+    out = capsys.readouterr().out
+    assert "…" not in out and out.count("在") == 60
