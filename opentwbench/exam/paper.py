@@ -43,7 +43,7 @@ from opentwbench.exam.questions import read_questions
 from opentwbench.exam.workers import Lost, run_isolated
 
 SECONDS_A_PAPER = 120.0
-"""Longest time for one pair. The slowest real pair takes under 2 s; a hostile file must not stop a sitting."""
+"""Most processor time for one pair. The slowest real pair takes under 2 s; a hostile file must not stop a sitting."""
 
 PAPER_MEMORY = 1024**3
 """Address space of a process that reads papers, in bytes. Reading 60 real pairs takes 0.23 GB of it."""
@@ -127,9 +127,9 @@ def parse_pairs(
 ) -> Iterator[PaperRecord]:
     """Parse many pairs in `processes` worker processes; one record a pair, in the order given.
 
-    A pair that is given twice is parsed once. A worker that dies (not_a_pdf) or takes longer than `seconds` (too_large)
-    costs its own pair only. `progress(done, total)` is called after every record. `parse` replaces the work done in the
-    worker and must be importable by name. Raises ValueError for fewer than one process.
+    A pair that is given twice is parsed once. A worker that dies (not_a_pdf) or needs more than `seconds` of processor
+    time (too_large) costs its own pair only. `progress(done, total)` is called after every record. `parse` replaces the
+    work done in the worker and must be importable by name. Raises ValueError for fewer than one process.
     """
     given = list(pairs)
     distinct = list(dict.fromkeys(given))

@@ -27,7 +27,7 @@ from opentwbench.exam.workers import Lost, run_isolated
 FORMATS = (".csv", ".jsonl", ".parquet")
 
 SECONDS_A_FILE = 600.0
-"""Longest decoding of one Parquet file; 250,000 rows take about three seconds (bench/duplicate_audit.py)."""
+"""Most processor time for one Parquet file; 250,000 rows take about three seconds (bench/duplicate_audit.py)."""
 
 
 class Reason(StrEnum):

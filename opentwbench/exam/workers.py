@@ -8,6 +8,7 @@ in a C library can bring about; here a dead or late worker is replaced and its t
 from __future__ import annotations
 
 import multiprocessing
+import signal
 import sys
 import time
 from collections import deque
@@ -27,6 +28,13 @@ MEMORY_BYTES = 4 * 1024**3
 START_SECONDS = 1800.0
 """How long a worker may take until it can begin. It imports the program first, which takes minutes on a machine that is
 overloaded: counted as the task's time it made sound papers 'too large', and they left what was published."""
+
+CLOCK = 10.0
+"""How many times its processor time a task may take by the clock. Only a task that waits comes so far, or one on a
+machine of which it gets less than a tenth; what is late on a busy machine alone is no fault of the file."""
+
+BY_CLOCK_ALONE = sys.platform == "win32"
+"""Where no timer of the processor can end a process, the clock is the limit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,8 +67,9 @@ def run_isolated(
     """Yield `function(task)` for every task, in order.
 
     `function` must be importable by name (workers are spawned, because forking a process with threads is unsound).
-    A task whose worker dies or needs longer than `seconds`, its start not counted, yields `lost(task, why)`. An
-    exception in `function` counts as a death of that task. A worker may take `memory` bytes of address space (not held
+    A task whose worker dies, or that needs more than `seconds` of processor time (all threads together) or CLOCK times
+    that by the clock, its start not counted, yields `lost(task, why)`. An exception in `function` counts as a death of
+    that task. A worker may take `memory` bytes of address space (not held
     on Windows) and leaves no core file. Raises ValueError for fewer than one process.
     """
     if processes < 1:
@@ -85,13 +94,16 @@ class _Pool(Generic[Task, Result]):
     def __init__(self, function: Callable[[Task], Result], size: int, seconds: float, memory: int) -> None:
         self._function = function
         self._seconds = seconds
+        self._patience = seconds if BY_CLOCK_ALONE else CLOCK * seconds
         self._memory = memory
         self._context = multiprocessing.get_context("spawn")
         self._workers = [self._spawn() for _ in range(size)]
 
     def _spawn(self) -> _Worker:
         ours, theirs = self._context.Pipe()
-        process = self._context.Process(target=_serve, args=(theirs, self._function, self._memory), daemon=True)
+        process = self._context.Process(
+            target=_serve, args=(theirs, self._function, self._memory, self._seconds), daemon=True
+        )
         process.start()
         theirs.close()
         return _Worker(process, ours)
@@ -105,7 +117,7 @@ class _Pool(Generic[Task, Result]):
                 self._end(worker)
                 worker = self._workers[place] = self._spawn()
             worker.index = waiting.popleft()
-            worker.deadline = time.monotonic() + (self._seconds if worker.ready else START_SECONDS)
+            worker.deadline = time.monotonic() + (self._patience if worker.ready else START_SECONDS)
             with suppress(OSError):  # died since: its pipe is at its end, which collect() sees
                 worker.pipe.send(tasks[worker.index])
 
@@ -119,8 +131,8 @@ class _Pool(Generic[Task, Result]):
                 if (answer := self._take(worker)) is not None:
                     yield answer
             elif time.monotonic() >= worker.deadline:
-                late = f"no result after {self._seconds:g} s"
-                yield self._replace(worker, Lost(True, late if worker.ready else f"not begun in {START_SECONDS:g} s"))
+                late = f"no result after {self._patience:g} s" if worker.ready else f"not begun in {START_SECONDS:g} s"
+                yield self._replace(worker, Lost(True, late))
 
     def _take(self, worker: _Worker) -> tuple[int, Result | Lost] | None:
         """A task's end; None when the worker only said that it is ready."""
@@ -129,12 +141,17 @@ class _Pool(Generic[Task, Result]):
             failed, value = worker.pipe.recv()
         except (EOFError, OSError):
             worker.process.join(5)
-            return self._replace(worker, Lost(False, f"the worker died (exit code {worker.process.exitcode})"))
+            return self._replace(worker, self._why_dead(worker.process.exitcode))
         if failed is None:
-            worker.ready, worker.deadline = True, time.monotonic() + self._seconds
+            worker.ready, worker.deadline = True, time.monotonic() + self._patience
             return None
         index, worker.index = worker.index, None
         return index, Lost(False, value) if failed else value
+
+    def _why_dead(self, exit_code: int | None) -> Lost:
+        if not BY_CLOCK_ALONE and exit_code == -signal.SIGPROF:
+            return Lost(True, f"no result after {self._seconds:g} s of processor time")
+        return Lost(False, f"the worker died (exit code {exit_code})")
 
     def _replace(self, worker: _Worker, why: Lost) -> tuple[int, Lost]:
         assert worker.index is not None
@@ -154,7 +171,7 @@ class _Pool(Generic[Task, Result]):
             self._end(worker)
 
 
-def _serve(pipe: Connection, function: Callable[[Task], Result], memory: int) -> None:
+def _serve(pipe: Connection, function: Callable[[Task], Result], memory: int, seconds: float) -> None:
     """A worker's life: say (None, None) once, then take a task, answer (failed, result), until the pipe closes."""
     _limit(memory)
     with suppress(OSError):  # the pool is gone already
@@ -164,11 +181,20 @@ def _serve(pipe: Connection, function: Callable[[Task], Result], memory: int) ->
             task = pipe.recv()
         except (EOFError, OSError):
             return
+        _end_after(seconds)
         try:
             answer: tuple[bool, Result | str] = (False, function(task))
         except Exception as error:  # the task is lost, the worker is not
             answer = (True, f"{type(error).__name__}: {str(error)[:200]}")
+        _end_after(0)
         pipe.send(answer)
+
+
+def _end_after(seconds: float) -> None:
+    """Let the system end this process, in whatever code it is, after so much processor time; 0: never."""
+    if sys.platform != "win32":
+        signal.signal(signal.SIGPROF, signal.SIG_DFL)
+        signal.setitimer(signal.ITIMER_PROF, seconds)
 
 
 def _limit(memory: int) -> None:

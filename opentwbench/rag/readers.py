@@ -26,7 +26,7 @@ MAX_UNPACKED = 200_000_000
 MAX_PAGES = 5_000
 
 SECONDS_A_FILE = 120.0
-"""A filing of the samples takes under 1 s."""
+"""Most processor time for one file. A filing of the samples takes under 1 s."""
 
 MEMORY = 1024**3
 """Address space of the reading process. The samples' files take under 0.13 GiB."""

@@ -15,12 +15,25 @@ def behave(task: str) -> str:
     if task.startswith("die"):
         os.kill(os.getpid(), signal.SIGKILL)
     if task.startswith("hang"):
+        while True:
+            pass
+    if task.startswith("wait"):
         time.sleep(600)
+    if task.startswith("work"):
+        until = time.process_time() + 0.8
+        while time.process_time() < until:
+            pass
     if task.startswith("raise"):
         raise RuntimeError("planted")
     if task.startswith("grow"):
         return str(len(bytearray(64 * 1024**3)))
     return f"{task} done"
+
+
+def late(seconds: float) -> float:
+    """Wait so long; takes next to no processor time."""
+    time.sleep(seconds)
+    return seconds
 
 
 def parse(pair: tuple[Path, Path]) -> PaperRecord:

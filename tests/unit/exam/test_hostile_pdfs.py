@@ -37,7 +37,7 @@ ENDS: Mapping[str, tuple[RejectionReason, str]] = {
     "nested_flate_bomb": (R.TOO_LARGE, f"unpacks to more than {MAX_PAGE_CONTENT} bytes"),
     "painting_bomb": (R.TOO_LARGE, f"unpacks to more than {MAX_PAGE_CONTENT} bytes"),
     "path_bomb": (R.TOO_LARGE, f"unpacks to more than {MAX_PAGE_CONTENT} bytes"),
-    "form_bomb": (R.TOO_LARGE, f"no result after {BRIEF:g} s"),
+    "form_bomb": (R.TOO_LARGE, f"no result after {BRIEF:g} s of processor time"),
     "form_painting_bomb": (R.TOO_LARGE, ""),  # its memory, or its time where the machine has little
     "many_objects": (R.TOO_LARGE, f"at most {MAX_OBJECTS}"),
     "javascript": (R.ACTIVE_CONTENT, "/JavaScript"),
