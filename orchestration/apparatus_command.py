@@ -21,6 +21,7 @@ from opentwbench.dataset.contract import excerpt
 from opentwbench.dataset.model import DatasetError
 from opentwbench.evaluation.journal import JournalError
 from opentwbench.evaluation.warehouse import WarehouseError
+from orchestration import variables
 from resources.apparatus import Apparatus, kept
 from resources.store import Store, StoreError
 from resources.warehouse import warehouse_of
@@ -34,7 +35,7 @@ STATUSES = (
 
 app = typer.Typer(help="Conduct the apparatus studies over stored responses, or look at one.", no_args_is_help=True)
 
-StoreOption = Annotated[str, typer.Option(help="Folder of the store.")]
+StoreOption = Annotated[str, typer.Option(envvar=variables.STORE, help="Folder of the store.")]
 FolderOption = Annotated[
     str, typer.Option("--warehouse", help="Folder of the warehouse. Default: the store's.", show_default=False)
 ]

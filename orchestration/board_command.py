@@ -21,6 +21,7 @@ from opentwbench.board.queries import mart_digest
 from opentwbench.board.rendering import LinkError, Links
 from opentwbench.board.site import SiteError, build_site, read_record, whole
 from opentwbench.evaluation.mart import DATABASE, MartError
+from orchestration import variables
 from resources.store import Store, StoreError
 from resources.warehouse import warehouse_of
 
@@ -33,7 +34,7 @@ STATUSES = (
 
 app = typer.Typer(help="Render the public site from the mart, or look at one.", no_args_is_help=True)
 
-StoreOption = Annotated[str, typer.Option(help="Folder of the store.")]
+StoreOption = Annotated[str, typer.Option(envvar=variables.STORE, help="Folder of the store.")]
 FolderOption = Annotated[
     str, typer.Option("--warehouse", help="Folder of the warehouse. Default: the store's.", show_default=False)
 ]

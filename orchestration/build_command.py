@@ -20,7 +20,7 @@ from rich.progress import Progress as Bars
 from rich.table import Table
 
 from opentwbench.exam.index import MAX_VANISHED_SHARE
-from orchestration import build_formosa_command, index_command
+from orchestration import build_formosa_command, index_command, variables
 from resources.connections import INDEX_MAX_AGE_HOURS, NOT_APPLIED
 
 if TYPE_CHECKING:
@@ -67,8 +67,10 @@ KEPT = f"Later builds apply it too; {NOT_APPLIED}: no more."
 
 @app.command(epilog=STATUSES)
 def exam(
-    source: Annotated[str, typer.Option(help="'live', a base URL, or a mirror folder.")] = "live",
-    store: Annotated[str, typer.Option(help="Folder or URL of the store.")] = "store",
+    source: Annotated[
+        str, typer.Option(envvar=variables.SOURCE, help="'live', a base URL, or a mirror folder.")
+    ] = "live",
+    store: Annotated[str, typer.Option(envvar=variables.STORE, help="Folder or URL of the store.")] = "store",
     year: Annotated[list[int] | None, typer.Option(help="ROC year; may be given several times. Default: all.")] = None,
     subject: Annotated[list[str] | None, typer.Option(help="Slug; may be given several times. Default: all.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="The report as one JSON object on standard output.")] = False,

@@ -30,7 +30,7 @@ import checks.currency
 import checks.exam
 import checks.formosa
 import checks.rag
-from orchestration import alarm_sensors, evaluation_jobs, formosa_jobs
+from orchestration import alarm_sensors, evaluation_jobs, formosa_jobs, variables
 from orchestration.configuration import Configuration
 from orchestration.jobs import JOBS
 from orchestration.ownership import owned
@@ -64,8 +64,8 @@ def from_environment() -> Configuration:
     """The configuration that the environment names; the defaults are a local store and the live ministry."""
     named = {"delay_seconds": "OTB_DELAY_SECONDS", "max_vanished_share": "OTB_MAX_VANISHED_SHARE"}
     return Configuration(
-        store=os.environ.get("OTB_STORE", "store"),
-        source=os.environ.get("OTB_SOURCE", "live"),
+        store=os.environ.get(variables.STORE, "store"),
+        source=os.environ.get(variables.SOURCE, "live"),
         ministry={field: float(os.environ[name]) for field, name in named.items() if os.environ.get(name)},
         daily=switch(os.environ, "OTB_DAILY"),
         formosa={"pull": switch(os.environ, "OTB_CORPUS_PULL")},

@@ -42,6 +42,7 @@ from opentwbench.evaluation.runner import Plan, RunOutcome, Tally, questions, ru
 from opentwbench.evaluation.runs import BENCHMARKS, RunError, Wish, prepare, score, scoring_watch, write_scores
 from opentwbench.evaluation.sample import read_edition
 from opentwbench.evaluation.scoring import Summary, to_json
+from orchestration import variables
 from orchestration.local_store import found_folders, published_folders, runs_folder
 from resources.api_keys import secret_of
 from resources.store import StoreError
@@ -106,7 +107,9 @@ def evaluate(
         Path | None,
         typer.Option(help="Ask only these items: a frozen edition, or one item id a line.", show_default=False),
     ] = None,
-    store: Annotated[str, typer.Option(help="Folder of the store; runs are kept in its folder runs.")] = "store",
+    store: Annotated[
+        str, typer.Option(envvar=variables.STORE, help="Folder of the store; runs are kept in its folder runs.")
+    ] = "store",
     benchmark: Annotated[
         str,
         typer.Option(

@@ -21,6 +21,7 @@ from opentwbench.formosa.curation import Edition, side_by_side
 from opentwbench.formosa.edition_files import read_edition, read_manifest_of
 from opentwbench.formosa.judge_page import page
 from opentwbench.formosa.judge_study import JudgeStudyError
+from orchestration import variables
 from resources.formosa_grounds import panel_of, studies, trials_of
 from resources.formosa_places import GOOD, Track
 from resources.formosa_plan import FormosaPlan, PlanError
@@ -39,7 +40,7 @@ def add_to(app: typer.Typer) -> None:
 
 def judge_page(
     out: Annotated[Path, typer.Option(help="Write the page here (Markdown).", show_default=False)],
-    store: Annotated[str, typer.Option(help="Folder of the store with the study.")] = "store",
+    store: Annotated[str, typer.Option(envvar=variables.STORE, help="Folder of the store with the study.")] = "store",
 ) -> None:
     """Write the page of the judge study that a store holds. Nothing is asked."""
     try:

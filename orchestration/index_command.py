@@ -15,6 +15,8 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from orchestration import variables
+
 if TYPE_CHECKING:
     from opentwbench.exam.index import RowChange
     from resources.index_versions import IndexVersion
@@ -30,7 +32,7 @@ DEFAULT_SHOWN = 50
 
 
 def index_history(
-    store: Annotated[str, typer.Option(help="Folder or URL of the store.")] = "store",
+    store: Annotated[str, typer.Option(envvar=variables.STORE, help="Folder or URL of the store.")] = "store",
     old: Annotated[
         str,
         typer.Option("--from", help="A version: its number, -1 for the last, or digits of its hash."),

@@ -22,6 +22,7 @@ from assets.board import board_site
 from assets.leaderboard import mart_asset
 from checks.board import BOARD_CHECKS, site_is_current
 from checks.leaderboard import mart_is_current
+from orchestration import variables
 from orchestration.ownership import owned
 from resources.board import BoardResource
 from resources.models import WarehouseResource
@@ -135,4 +136,4 @@ def build_defs(store: str, warehouse: str = "") -> dg.Definitions:
     return owned(defs)
 
 
-defs = build_defs(os.environ.get("OTB_STORE", "store"), os.environ.get("OTB_WAREHOUSE_FOLDER", ""))
+defs = build_defs(os.environ.get(variables.STORE, "store"), os.environ.get("OTB_WAREHOUSE_FOLDER", ""))

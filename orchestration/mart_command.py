@@ -20,6 +20,7 @@ from opentwbench.dataset.model import DatasetError
 from opentwbench.evaluation.journal import JournalError
 from opentwbench.evaluation.mart import DATABASE, MartError, Swapped
 from opentwbench.evaluation.warehouse import WarehouseError
+from orchestration import variables
 from orchestration.in_process import recorded_instance
 from orchestration.mart_record import record_mart
 from resources.store import Store, StoreError
@@ -35,7 +36,7 @@ STATUSES = (
 
 app = typer.Typer(help="Build the mart that analysts open, or look at it.", no_args_is_help=True)
 
-StoreOption = Annotated[str, typer.Option(help="Folder of the store.")]
+StoreOption = Annotated[str, typer.Option(envvar=variables.STORE, help="Folder of the store.")]
 FolderOption = Annotated[
     str, typer.Option("--warehouse", help="Folder of the warehouse. Default: the store's.", show_default=False)
 ]

@@ -25,6 +25,7 @@ from opentwbench.evaluation.journal import JournalError
 from opentwbench.rag import downloads, report, stages
 from opentwbench.rag.asking import Asked
 from opentwbench.rag.model import Judged, RagError
+from orchestration import variables
 from orchestration.local_store import root
 from orchestration.withdrawal_commands import DateOption, EvidenceOption, ItemArgument, dated, plain
 from resources import rag_runs
@@ -68,7 +69,9 @@ QuestionsOption = Annotated[int | None, typer.Option(help="Sample: so many quest
 SeedOption = Annotated[int | None, typer.Option(help="Seed of the sample (42).", show_default=False)]
 TopKOption = Annotated[int | None, typer.Option(help="Passages a question (5).", show_default=False)]
 MaxQueriesOption = Annotated[int | None, typer.Option(help="Only the first so many questions.", show_default=False)]
-StoreOption = Annotated[str, typer.Option(help="Folder of the store; runs are in its folder rag.")]
+StoreOption = Annotated[
+    str, typer.Option(envvar=variables.STORE, help="Folder of the store; runs are in its folder rag.")
+]
 ScriptedOption = Annotated[
     bool, typer.Option("--scripted", help="Ask a scripted endpoint of this machine: shows how it works, no result.")
 ]

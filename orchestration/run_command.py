@@ -42,6 +42,7 @@ from opentwbench.evaluation.rescoring import read_keys, write_keys
 from opentwbench.evaluation.runner import Plan
 from opentwbench.evaluation.runs import RunError, Wish, prepare, score, write_scores
 from opentwbench.evaluation.scoring import ScoringError, grade
+from orchestration import variables
 from orchestration.local_store import published_folders, runs_folder
 from resources.store import StoreError
 
@@ -60,7 +61,9 @@ P = ParamSpec("P")
 app = typer.Typer(help="Look at runs, compare two, and carry one out through batch files.", no_args_is_help=True)
 
 RunArgument = Annotated[str, typer.Argument(metavar="RUN", help="Id of a run.")]
-StoreOption = Annotated[str, typer.Option(help="Folder of the store; runs are in its folder runs.")]
+StoreOption = Annotated[
+    str, typer.Option(envvar=variables.STORE, help="Folder of the store; runs are in its folder runs.")
+]
 MethodOption = Annotated[str, typer.Option(help="Extraction method. Default: the one that ranks under the protocol.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="JSON on standard output.")]
 ItemsOption = Annotated[

@@ -35,6 +35,7 @@ from opentwbench.evaluation.sample import (
     standing,
 )
 from opentwbench.evaluation.sample import write_edition as write
+from orchestration import variables
 from orchestration.local_store import published_folders, runs_folder
 from resources.store import StoreError
 
@@ -47,7 +48,7 @@ STATUSES = (
 
 app = typer.Typer(help="Draw the stratified sample, or look at an edition of it.", no_args_is_help=True)
 
-StoreOption = Annotated[str, typer.Option(help="Folder of the store.")]
+StoreOption = Annotated[str, typer.Option(envvar=variables.STORE, help="Folder of the store.")]
 ItemsOption = Annotated[
     list[Path] | None,
     typer.Option(

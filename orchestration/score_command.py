@@ -25,6 +25,7 @@ from opentwbench.evaluation.model import Rate, RunRecord
 from opentwbench.evaluation.rescoring import Rescored, read_keys, rescore, rescored_json, write_keys
 from opentwbench.evaluation.runs import graded, score, write_scores
 from opentwbench.evaluation.scoring import Summary, to_json
+from orchestration import variables
 from orchestration.local_store import published_folders, runs_folder
 from resources.store import StoreError
 
@@ -35,7 +36,9 @@ STATUSES = (
     "3 no run at all, data sets that are damaged, or none of a run's items in them."
 )
 
-StoreOption = Annotated[str, typer.Option(help="Folder of the store; runs are in its folder runs.")]
+StoreOption = Annotated[
+    str, typer.Option(envvar=variables.STORE, help="Folder of the store; runs are in its folder runs.")
+]
 RunsArgument = Annotated[
     list[str] | None, typer.Argument(metavar="[RUN]...", help="Ids of runs. Default: every run.", show_default=False)
 ]

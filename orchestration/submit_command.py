@@ -36,6 +36,7 @@ from opentwbench.evaluation.submission_reading import (
     read_rows,
 )
 from opentwbench.evaluation.submissions import Submission, fold, judge
+from orchestration import variables
 from orchestration.local_store import published_folders, submissions_folder
 from orchestration.sample_command import standing_of
 from resources.store import StoreError
@@ -54,7 +55,7 @@ app = typer.Typer(help="Check and take in volunteers' results.", no_args_is_help
 
 Results = Annotated[Path, typer.Argument(metavar="RESULTS", help="The result file: JSON lines, or one JSON array.")]
 ProvenanceOption = Annotated[Path, typer.Option("--provenance", help="The provenance record (JSON).")]
-StoreOption = Annotated[str, typer.Option(help="Folder of the store.")]
+StoreOption = Annotated[str, typer.Option(envvar=variables.STORE, help="Folder of the store.")]
 ItemsOption = Annotated[
     list[Path] | None,
     typer.Option(

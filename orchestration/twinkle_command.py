@@ -23,6 +23,7 @@ from opentwbench.evaluation.protocols import ProtocolError, find
 from opentwbench.evaluation.rescoring import write_keys
 from opentwbench.evaluation.runs import BENCHMARKS, graded, score, write_scores
 from opentwbench.evaluation.twinkle_results import EVALUATION_METHODS, Imported, read_details, write_results
+from orchestration import variables
 from orchestration.local_store import published_folders, runs_folder
 from resources.store import StoreError
 
@@ -35,7 +36,9 @@ STATUSES = (
 
 app = typer.Typer(help="Results in Twinkle Eval's form.", no_args_is_help=True)
 
-StoreOption = Annotated[str, typer.Option(help="Folder of the store; runs are in its folder runs.")]
+StoreOption = Annotated[
+    str, typer.Option(envvar=variables.STORE, help="Folder of the store; runs are in its folder runs.")
+]
 ItemsOption = Annotated[
     list[Path] | None,
     typer.Option(

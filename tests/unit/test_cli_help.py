@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
+import click
 import pytest
 import typer
 from typer.testing import CliRunner
 
+from orchestration import variables
 from orchestration.cli import COMMANDS, application
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -47,3 +50,35 @@ def test_a_command_that_is_asked_for_answers(name: str) -> None:
 def test_an_unknown_command_is_refused() -> None:
     result = CliRunner().invoke(application(["nothing"]), ["nothing"])
     assert result.exit_code == 2
+
+
+def commands_of(command: click.Command, path: str = "otb") -> Iterator[tuple[str, click.Command]]:
+    """Every command below one, by what a person types."""
+    yield path, command
+    for name, each in getattr(command, "commands", {}).items():
+        yield from commands_of(each, f"{path} {name}")
+
+
+def test_every_store_option_reads_the_variable_of_the_deployment() -> None:
+    # One that does not works in the folder `store` of wherever it is started, and says that all is well.
+    places = {
+        path: option.envvar
+        for path, command in commands_of(typer.main.get_command(application()))
+        for option in command.params
+        if option.name == "store"
+    }
+    assert len(places) >= 40
+    assert {path for path, variable in places.items() if variable != variables.STORE} == set()
+
+
+def test_a_command_works_where_the_variable_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv(variables.STORE, str(tmp_path / "elsewhere"))
+    monkeypatch.setenv(variables.SOURCE, str(tmp_path / "no-mirror"))
+    words = ["build", "exam"]
+    refused = CliRunner().invoke(application(words), words)
+    assert refused.exit_code != 0 and "no-mirror" in refused.output
+    assert not (tmp_path / "store").exists()
+    words = ["run", "list", "--json"]
+    assert CliRunner().invoke(application(words), words).exit_code == 0
+    assert CliRunner().invoke(application([*words, "--store", "here"]), [*words, "--store", "here"]).exit_code == 0

@@ -22,6 +22,8 @@ import pytest
 import yaml
 
 from opentwbench.board.rendering import POLICY
+from orchestration.definitions import alarm_settings
+from resources.alarms import PASSWORD_ENV, WEBHOOK_ENV
 
 ROOT = Path(__file__).resolve().parents[2]
 PROXY = "proxy"
@@ -272,6 +274,20 @@ def _ping(port: int, settings: dict[str, str]) -> str:
             break
         time.sleep(0.1)
     return answer
+
+
+def test_every_setting_of_the_alarms_reaches_the_process_that_sends_them() -> None:
+    asked: list[str] = []
+
+    class Asked(dict[str, str]):
+        def get(self, name: str, otherwise: str | None = None) -> Any:
+            asked.append(name)
+            return otherwise
+
+    alarm_settings(Asked())
+    read = {*asked, WEBHOOK_ENV, PASSWORD_ENV}
+    assert len(read) >= 9
+    assert read - compose()["services"]["platform"]["environment"].keys() == set()
 
 
 @pytest.mark.skipif(shutil.which("docker-compose") is None, reason="docker-compose is not installed (Debian package)")
