@@ -30,7 +30,7 @@ ROWS = [make_row(n) for n in range(30)]
 def publish(store: Path, rows: list[ItemRow], *withdrawn: str) -> ItemSet:
     withdrawals = tuple(Withdrawal(item_id, "圖表題", "2026-11-30", "see the paper") for item_id in withdrawn)
     folder = store / "publications" / "tw-sample-subject-bench"
-    write_dataset(make_dataset(rows, withdrawals=withdrawals), folder)
+    write_dataset(make_dataset(rows, withdrawals=withdrawals), folder, folder)
     return ItemSet((item_file(folder),))
 
 
