@@ -34,8 +34,6 @@ from resources.progress import Progress
 from resources.settings import StoreResource
 
 GROUP = "formosa"
-ENDPOINT = MODEL_ENDPOINT
-"""Concurrency pool: the endpoint's (`orchestration.pools`), which Formosa's steps share with everybody who asks it."""
 
 OUTCOMES = (
     AskingError,
@@ -103,7 +101,7 @@ def _by_category(
     partitions_def=formosa_categories,
     backfill_policy=dg.BackfillPolicy.single_run(),
     deps=[formosa_windows],
-    pool=ENDPOINT,
+    pool=MODEL_ENDPOINT,
 )
 def formosa_drafts(
     context: dg.AssetExecutionContext,
@@ -133,7 +131,7 @@ def formosa_screens(
     return dg.MaterializeResult(metadata=metadata.of_screens(record))
 
 
-@dg.asset(group_name=GROUP, kinds={"jsonl"}, deps=[formosa_screens], pool=ENDPOINT)
+@dg.asset(group_name=GROUP, kinds={"jsonl"}, deps=[formosa_screens], pool=MODEL_ENDPOINT)
 def formosa_judge_study(
     store: StoreResource, formosa: FormosaResource, endpoints: ModelsResource, progress: dg.ResourceParam[Progress]
 ) -> dg.MaterializeResult:
@@ -151,7 +149,7 @@ def formosa_judge_study(
     partitions_def=formosa_categories,
     backfill_policy=dg.BackfillPolicy.single_run(),
     deps=[formosa_screens, formosa_judge_study],
-    pool=ENDPOINT,
+    pool=MODEL_ENDPOINT,
 )
 def formosa_grounded(
     context: dg.AssetExecutionContext,

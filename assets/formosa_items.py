@@ -7,7 +7,7 @@ passing verdict of every check over exactly these bytes, also when the asset is 
 import dagster as dg
 
 from assets import formosa_metadata as metadata
-from assets.formosa import ENDPOINT, GROUP, formosa_grounded, stated, track_of
+from assets.formosa import GROUP, formosa_grounded, stated, track_of
 from assets.metadata import of_publication
 from opentwbench.dataset.manifest import read_manifest
 from opentwbench.dataset.publication import PublicationRefused
@@ -17,6 +17,7 @@ from resources import formosa_products as products
 from resources.formosa import FormosaResource
 from resources.formosa_places import DATASET
 from resources.models import ModelsResource
+from resources.pools import MODEL_ENDPOINT
 from resources.progress import Progress
 from resources.publication import PublicationResource
 from resources.settings import StoreResource
@@ -36,7 +37,7 @@ def formosa_items(
     return dg.MaterializeResult(metadata=metadata.of_items(record))
 
 
-@dg.asset(group_name=GROUP, kinds={"jsonl"}, deps=[formosa_items], pool=ENDPOINT)
+@dg.asset(group_name=GROUP, kinds={"jsonl"}, deps=[formosa_items], pool=MODEL_ENDPOINT)
 def formosa_difficulty(
     store: StoreResource, formosa: FormosaResource, endpoints: ModelsResource, progress: dg.ResourceParam[Progress]
 ) -> dg.MaterializeResult:

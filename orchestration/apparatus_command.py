@@ -21,7 +21,7 @@ from opentwbench.dataset.contract import excerpt
 from opentwbench.dataset.model import DatasetError
 from opentwbench.evaluation.journal import JournalError
 from opentwbench.evaluation.warehouse import WarehouseError
-from orchestration import variables
+from orchestration.options import StoreFolderOption
 from resources.apparatus import Apparatus, kept
 from resources.store import Store, StoreError
 from resources.warehouse import warehouse_of
@@ -35,7 +35,6 @@ STATUSES = (
 
 app = typer.Typer(help="Conduct the apparatus studies over stored responses, or look at one.", no_args_is_help=True)
 
-StoreOption = Annotated[str, typer.Option(envvar=variables.STORE, help="Folder of the store.")]
 FolderOption = Annotated[
     str, typer.Option("--warehouse", help="Folder of the warehouse. Default: the store's.", show_default=False)
 ]
@@ -51,7 +50,7 @@ WIDTH = 1_000
 @app.command(epilog=STATUSES)
 def run(
     studies: Annotated[list[str] | None, typer.Argument(help="By name. Default: all.", show_default=False)] = None,
-    store: StoreOption = "store",
+    store: StoreFolderOption = "store",
     warehouse: FolderOption = "",
     as_json: JsonOption = False,
 ) -> None:
@@ -76,7 +75,7 @@ def run(
 @app.command(epilog=STATUSES)
 def show(
     study: Annotated[str, typer.Argument(help="Name of the study.", show_default=False)],
-    store: StoreOption = "store",
+    store: StoreFolderOption = "store",
     warehouse: FolderOption = "",
     as_json: JsonOption = False,
 ) -> None:

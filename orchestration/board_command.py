@@ -21,7 +21,7 @@ from opentwbench.board.queries import mart_digest
 from opentwbench.board.rendering import LinkError, Links
 from opentwbench.board.site import SiteError, build_site, read_record, whole
 from opentwbench.evaluation.mart import DATABASE, MartError
-from orchestration import variables
+from orchestration.options import StoreFolderOption
 from resources.store import Store, StoreError
 from resources.warehouse import warehouse_of
 
@@ -34,7 +34,6 @@ STATUSES = (
 
 app = typer.Typer(help="Render the public site from the mart, or look at one.", no_args_is_help=True)
 
-StoreOption = Annotated[str, typer.Option(envvar=variables.STORE, help="Folder of the store.")]
 FolderOption = Annotated[
     str, typer.Option("--warehouse", help="Folder of the warehouse. Default: the store's.", show_default=False)
 ]
@@ -45,7 +44,7 @@ OutOption = Annotated[Path, typer.Option(help="Folder of the site; replaced as a
 @app.command(epilog=STATUSES)
 def build(
     out: OutOption,
-    store: StoreOption = "store",
+    store: StoreFolderOption = "store",
     warehouse: FolderOption = "",
     cards: Annotated[
         str,
@@ -92,7 +91,7 @@ def build(
 @app.command(epilog=STATUSES)
 def check(
     out: OutOption,
-    store: StoreOption = "store",
+    store: StoreFolderOption = "store",
     warehouse: FolderOption = "",
     cards: Annotated[
         str | None, typer.Option(help="As for build. Default: what it was built with.", show_default=False)

@@ -21,6 +21,7 @@ from rich.table import Table
 
 from opentwbench.exam.index import MAX_VANISHED_SHARE
 from orchestration import build_formosa_command, index_command, variables
+from orchestration.options import StoreOption
 from resources.connections import INDEX_MAX_AGE_HOURS, NOT_APPLIED
 
 if TYPE_CHECKING:
@@ -70,7 +71,7 @@ def exam(
     source: Annotated[
         str, typer.Option(envvar=variables.SOURCE, help="'live', a base URL, or a mirror folder.")
     ] = "live",
-    store: Annotated[str, typer.Option(envvar=variables.STORE, help="Folder or URL of the store.")] = "store",
+    store: StoreOption = "store",
     year: Annotated[list[int] | None, typer.Option(help="ROC year; may be given several times. Default: all.")] = None,
     subject: Annotated[list[str] | None, typer.Option(help="Slug; may be given several times. Default: all.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="The report as one JSON object on standard output.")] = False,

@@ -16,7 +16,7 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
-from orchestration import variables
+from orchestration.options import StoreFolderOption
 
 if TYPE_CHECKING:
     from orchestration.formosa_build import FormosaReport
@@ -48,7 +48,7 @@ _OF_KIND = {
 
 def formosa(
     corpus: Annotated[str, typer.Option(help=f"Folder or git checkout of Taiwan.md. {KEPT}")] = "",
-    store: Annotated[str, typer.Option(envvar=variables.STORE, help="Folder of the store.")] = "store",
+    store: StoreFolderOption = "store",
     scripted: Annotated[
         bool, typer.Option("--scripted", help="Ask the project's scripted endpoint instead of a model.")
     ] = False,

@@ -30,7 +30,7 @@ from opentwbench.exam.key_consistency import (
     figure_rows,
     page,
 )
-from orchestration import variables
+from orchestration.options import StoreOption
 
 USAGE, TO_SETTLE = 2, 3
 
@@ -45,7 +45,6 @@ STATUSES = (
     "3 a disagreement is open, or its copies changed since it was attributed."
 )
 
-StoreOption = Annotated[str, typer.Option(envvar=variables.STORE, help="Folder or URL of the store.")]
 FileOption = Annotated[
     Path | None,
     typer.Option(help="File of attributions. Default: the one kept in the store.", show_default=False),

@@ -17,7 +17,7 @@ from rich.table import Table
 
 from opentwbench.dataset.hub_plan import COMBINED
 from opentwbench.exam.subjects import REGISTRY
-from orchestration import variables
+from orchestration.options import StoreOption
 from resources.hub_client import HubError
 from resources.hub_publishing import (
     MAX_PUSHES,
@@ -47,7 +47,6 @@ Names = Annotated[
     list[str] | None,
     typer.Argument(help=f"Slugs of subjects, or {COMBINED}. Default: every subject that has a data set."),
 ]
-StoreOption = Annotated[str, typer.Option(envvar=variables.STORE, help="Folder or URL of the store.")]
 Namespace = Annotated[str, typer.Option(envvar="OTB_HUB_NAMESPACE", help="User or organisation on the Hub.")]
 Endpoint = Annotated[str, typer.Option(envvar="HF_ENDPOINT", help="Address of the hub. Default: the public one.")]
 TokenEnv = Annotated[str, typer.Option(help="Environment variable that holds the token.")]

@@ -15,7 +15,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from orchestration import variables
+from orchestration.options import StoreOption
 
 if TYPE_CHECKING:
     from opentwbench.exam.index import RowChange
@@ -32,7 +32,7 @@ DEFAULT_SHOWN = 50
 
 
 def index_history(
-    store: Annotated[str, typer.Option(envvar=variables.STORE, help="Folder or URL of the store.")] = "store",
+    store: StoreOption = "store",
     old: Annotated[
         str,
         typer.Option("--from", help="A version: its number, -1 for the last, or digits of its hash."),

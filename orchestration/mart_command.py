@@ -20,9 +20,9 @@ from opentwbench.dataset.model import DatasetError
 from opentwbench.evaluation.journal import JournalError
 from opentwbench.evaluation.mart import DATABASE, MartError, Swapped
 from opentwbench.evaluation.warehouse import WarehouseError
-from orchestration import variables
 from orchestration.in_process import recorded_instance
 from orchestration.mart_record import record_mart
+from orchestration.options import StoreFolderOption
 from resources.store import Store, StoreError
 from resources.warehouse import MartBuildError, Warehouse, prepare_manifest, warehouse_of
 from resources.warehouse_tables import Places, grade_run, ungraded_runs, write_tables
@@ -36,7 +36,6 @@ STATUSES = (
 
 app = typer.Typer(help="Build the mart that analysts open, or look at it.", no_args_is_help=True)
 
-StoreOption = Annotated[str, typer.Option(envvar=variables.STORE, help="Folder of the store.")]
 FolderOption = Annotated[
     str, typer.Option("--warehouse", help="Folder of the warehouse. Default: the store's.", show_default=False)
 ]
@@ -45,7 +44,7 @@ JsonOption = Annotated[bool, typer.Option("--json", help="One JSON object on sta
 
 @app.command(epilog=STATUSES)
 def build(
-    store: StoreOption = "store",
+    store: StoreFolderOption = "store",
     warehouse: FolderOption = "",
     docs: Annotated[bool, typer.Option("--docs", help="Also draw dbt's pages: docs/index.html beside it.")] = False,
     as_json: JsonOption = False,
@@ -83,7 +82,7 @@ def build(
 
 
 @app.command(epilog=STATUSES)
-def status(store: StoreOption = "store", warehouse: FolderOption = "", as_json: JsonOption = False) -> None:
+def status(store: StoreFolderOption = "store", warehouse: FolderOption = "", as_json: JsonOption = False) -> None:
     """Say whether the mart is what its sources would make now, and name what changed since."""
     try:
         places, house = _open(store, warehouse)

@@ -42,7 +42,7 @@ def _in_pool(each: Any, pool: str) -> Any:
     """
     if not isinstance(each, dg.AssetsDefinition) or not each.is_executable:
         return each
-    if each.op.pool in (None, pool) or each.op.pool != MODEL_ENDPOINT:
+    if each.op.pool != MODEL_ENDPOINT or pool == MODEL_ENDPOINT:
         return each
     op = copy.copy(each.op)
     op._pool = pool

@@ -42,8 +42,8 @@ from opentwbench.evaluation.rescoring import read_keys, write_keys
 from opentwbench.evaluation.runner import Plan
 from opentwbench.evaluation.runs import RunError, Wish, prepare, score, write_scores
 from opentwbench.evaluation.scoring import ScoringError, grade
-from orchestration import variables
 from orchestration.local_store import published_folders, runs_folder
+from orchestration.options import RunsStoreOption
 from resources.store import StoreError
 
 USAGE, NOTHING = 2, 3
@@ -61,9 +61,6 @@ P = ParamSpec("P")
 app = typer.Typer(help="Look at runs, compare two, and carry one out through batch files.", no_args_is_help=True)
 
 RunArgument = Annotated[str, typer.Argument(metavar="RUN", help="Id of a run.")]
-StoreOption = Annotated[
-    str, typer.Option(envvar=variables.STORE, help="Folder of the store; runs are in its folder runs.")
-]
 MethodOption = Annotated[str, typer.Option(help="Extraction method. Default: the one that ranks under the protocol.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="JSON on standard output.")]
 ItemsOption = Annotated[
@@ -87,7 +84,7 @@ def in_words(command: Callable[P, None]) -> Callable[P, None]:
 
 @app.command("list", epilog=STATUSES)
 @in_words
-def list_runs(store: StoreOption = "store", as_json: JsonOption = False) -> None:
+def list_runs(store: RunsStoreOption = "store", as_json: JsonOption = False) -> None:
     """Every run of the store: what was asked, how much of it is answered, what it used."""
     found = [_overview(folder) for folder in _all(store)]
     if as_json:
@@ -121,7 +118,7 @@ def _overview(folder: Path) -> dict[str, Any]:
 @in_words
 def costs(
     run: RunArgument,
-    store: StoreOption = "store",
+    store: RunsStoreOption = "store",
     prompt_price: Annotated[float, typer.Option(min=0, help="Money for a million prompt tokens.")] = 0.0,
     completion_price: Annotated[float, typer.Option(min=0, help="Money for a million completion tokens.")] = 0.0,
     as_json: JsonOption = False,
@@ -152,7 +149,7 @@ def costs(
 def show(
     run: RunArgument,
     item: Annotated[str, typer.Option(help="Item id.")],
-    store: StoreOption = "store",
+    store: RunsStoreOption = "store",
     items: ItemsOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -251,7 +248,7 @@ def diff_runs(
     first: Annotated[str, typer.Argument(metavar="A", help="Id of a run.")],
     second: Annotated[str, typer.Argument(metavar="B", help="Id of another.")],
     method: MethodOption = "",
-    store: StoreOption = "store",
+    store: RunsStoreOption = "store",
     most: Annotated[int, typer.Option(min=0, help="Differing items in the table; --json has all.")] = 20,
     as_json: JsonOption = False,
 ) -> None:
@@ -318,7 +315,7 @@ def _print_diff(found: RunDiff, names: tuple[str, str], rekeyed: int, most: int,
 @app.command("circular", epilog=STATUSES)
 @in_words
 def circular_run(
-    run: RunArgument, method: MethodOption = "", store: StoreOption = "store", as_json: JsonOption = False
+    run: RunArgument, method: MethodOption = "", store: RunsStoreOption = "store", as_json: JsonOption = False
 ) -> None:
     """What a circular-option run (otb evaluate --circular) says: right in every place, and which places are chosen."""
     folder = _folder(store, run)
@@ -353,7 +350,7 @@ def batch_export(
     benchmark: Annotated[str, typer.Option(help="What is asked.")] = "exam",
     repeats: Annotated[int, typer.Option(min=1, max=1000)] = 1,
     precision: Annotated[str, typer.Option(help="native, quantised or unknown.")] = "unknown",
-    store: StoreOption = "store",
+    store: RunsStoreOption = "store",
 ) -> None:
     """Write the questions that a run has not got yet as files for a Batch API (at most 50,000 requests each)."""
     try:
@@ -376,7 +373,7 @@ def batch_import(
     run: RunArgument,
     results: Annotated[list[Path], typer.Argument(metavar="RESULT...", help="Result and error files of the batch.")],
     items: ItemsOption = None,
-    store: StoreOption = "store",
+    store: RunsStoreOption = "store",
 ) -> None:
     """Take the results of a batch into the run's journal and score it; doing it again changes nothing."""
     folder = _folder(store, run)

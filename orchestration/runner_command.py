@@ -16,8 +16,8 @@ from opentwbench.evaluation.bundle import About, write_bundle
 from opentwbench.evaluation.items import ItemSet, Roster, item_file
 from opentwbench.evaluation.protocols import ProtocolError, find
 from opentwbench.evaluation.sample import SampleError, read_edition
-from orchestration import variables
 from orchestration.local_store import published_folders
+from orchestration.options import StoreFolderOption
 from resources.store import StoreError
 
 USAGE = 2
@@ -44,7 +44,7 @@ def export(
     sample: Annotated[
         Path | None, typer.Option(help="Only the items of this frozen edition.", show_default=False)
     ] = None,
-    store: Annotated[str, typer.Option(envvar=variables.STORE, help="Folder of the store.")] = "store",
+    store: StoreFolderOption = "store",
 ) -> None:
     """Write questions, protocol, runner and verifier as a folder that needs nothing but Python."""
     try:

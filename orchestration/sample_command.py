@@ -35,8 +35,8 @@ from opentwbench.evaluation.sample import (
     standing,
 )
 from opentwbench.evaluation.sample import write_edition as write
-from orchestration import variables
 from orchestration.local_store import published_folders, runs_folder
+from orchestration.options import StoreFolderOption
 from resources.store import StoreError
 
 USAGE, NOTHING = 2, 3
@@ -48,7 +48,6 @@ STATUSES = (
 
 app = typer.Typer(help="Draw the stratified sample, or look at an edition of it.", no_args_is_help=True)
 
-StoreOption = Annotated[str, typer.Option(envvar=variables.STORE, help="Folder of the store.")]
 ItemsOption = Annotated[
     list[Path] | None,
     typer.Option(
@@ -61,7 +60,7 @@ ItemsOption = Annotated[
 def draw_edition(
     name: Annotated[str, typer.Argument(help="Name of the edition, e.g. 2026-11.")],
     out: Annotated[Path, typer.Option(help="File of the edition (JSON).", show_default=False)],
-    store: StoreOption = "store",
+    store: StoreFolderOption = "store",
     items: ItemsOption = None,
     per_subject: Annotated[int, typer.Option(min=1, help="Most items a subject.")] = PER_SUBJECT,
     scored: Annotated[bool, typer.Option("--scored", help="Leave out what is withdrawn already.")] = False,
@@ -87,7 +86,7 @@ def draw_edition(
 @app.command(epilog=STATUSES)
 def show(
     edition: Annotated[Path, typer.Argument(help="File of the edition.")],
-    store: StoreOption = "store",
+    store: StoreFolderOption = "store",
     items: ItemsOption = None,
     ids: Annotated[bool, typer.Option("--ids", help="Print the scored ids, one a line, for otb evaluate.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="The figures as one JSON object.")] = False,
@@ -113,7 +112,7 @@ def show(
 def place_anchor(
     edition: Annotated[Path, typer.Argument(help="File of the edition.")],
     run: Annotated[str, typer.Argument(help="Id of a run over the full data sets.")],
-    store: StoreOption = "store",
+    store: StoreFolderOption = "store",
     items: ItemsOption = None,
     as_json: Annotated[bool, typer.Option("--json", help="The figures as one JSON object.")] = False,
 ) -> None:

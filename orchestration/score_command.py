@@ -25,8 +25,8 @@ from opentwbench.evaluation.model import Rate, RunRecord
 from opentwbench.evaluation.rescoring import Rescored, read_keys, rescore, rescored_json, write_keys
 from opentwbench.evaluation.runs import graded, score, write_scores
 from opentwbench.evaluation.scoring import Summary, to_json
-from orchestration import variables
 from orchestration.local_store import published_folders, runs_folder
+from orchestration.options import RunsStoreOption
 from resources.store import StoreError
 
 USAGE, NOTHING = 2, 3
@@ -36,9 +36,6 @@ STATUSES = (
     "3 no run at all, data sets that are damaged, or none of a run's items in them."
 )
 
-StoreOption = Annotated[
-    str, typer.Option(envvar=variables.STORE, help="Folder of the store; runs are in its folder runs.")
-]
 RunsArgument = Annotated[
     list[str] | None, typer.Argument(metavar="[RUN]...", help="Ids of runs. Default: every run.", show_default=False)
 ]
@@ -54,7 +51,7 @@ ItemsOption = Annotated[
 
 def rescore_runs(
     runs: RunsArgument = None,
-    store: StoreOption = "store",
+    store: RunsStoreOption = "store",
     items: ItemsOption = None,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object a run on standard output.")] = False,
 ) -> None:
@@ -164,7 +161,7 @@ STUDY_STATUSES = "Exit status: 0 done; 1 a fault of the program; 2 wrong argumen
 
 def box_else_pattern(
     runs: RunsArgument = None,
-    store: StoreOption = "store",
+    store: RunsStoreOption = "store",
     items: ItemsOption = None,
     as_json: Annotated[bool, typer.Option("--json", help="The study as one JSON object.")] = False,
 ) -> None:

@@ -21,7 +21,7 @@ from opentwbench.dataset.validators import BLOCKING_CHECKS
 from opentwbench.exam.accounting import Accounting
 from opentwbench.exam.items import PUBLISHED
 from opentwbench.exam.subjects import REGISTRY
-from orchestration import variables
+from orchestration.options import StoreOption
 from resources import exam_products as products
 from resources.connections import ListPaths
 from resources.store import Store, StoreError
@@ -33,7 +33,6 @@ STATUSES = "Exit status: 0 done; 1 a fault of the program; 2 wrong arguments; 3 
 app = typer.Typer(help="Look at one subject, or export its data set.", no_args_is_help=True)
 
 Slug = Annotated[str, typer.Argument(help="The subject's slug, e.g. tw-roc-constitution-bench.")]
-StoreOption = Annotated[str, typer.Option(envvar=variables.STORE, help="Folder or URL of the store.")]
 
 
 class Harness(StrEnum):

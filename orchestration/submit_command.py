@@ -36,8 +36,8 @@ from opentwbench.evaluation.submission_reading import (
     read_rows,
 )
 from opentwbench.evaluation.submissions import Submission, fold, judge
-from orchestration import variables
 from orchestration.local_store import published_folders, submissions_folder
+from orchestration.options import StoreFolderOption
 from orchestration.sample_command import standing_of
 from resources.store import StoreError
 
@@ -55,7 +55,6 @@ app = typer.Typer(help="Check and take in volunteers' results.", no_args_is_help
 
 Results = Annotated[Path, typer.Argument(metavar="RESULTS", help="The result file: JSON lines, or one JSON array.")]
 ProvenanceOption = Annotated[Path, typer.Option("--provenance", help="The provenance record (JSON).")]
-StoreOption = Annotated[str, typer.Option(envvar=variables.STORE, help="Folder of the store.")]
 ItemsOption = Annotated[
     list[Path] | None,
     typer.Option(
@@ -80,7 +79,7 @@ JsonOption = Annotated[bool, typer.Option("--json", help="The outcome as one JSO
 def check(
     results: Results,
     provenance: ProvenanceOption,
-    store: StoreOption = "store",
+    store: StoreFolderOption = "store",
     items: ItemsOption = None,
     sample: SampleOption = None,
     protocol: ProtocolOption = None,
@@ -94,7 +93,7 @@ def check(
 def fold_in(
     results: Results,
     provenance: ProvenanceOption,
-    store: StoreOption = "store",
+    store: StoreFolderOption = "store",
     items: ItemsOption = None,
     sample: SampleOption = None,
     protocol: ProtocolOption = None,

@@ -23,8 +23,8 @@ from opentwbench.evaluation.protocols import ProtocolError, find
 from opentwbench.evaluation.rescoring import write_keys
 from opentwbench.evaluation.runs import BENCHMARKS, graded, score, write_scores
 from opentwbench.evaluation.twinkle_results import EVALUATION_METHODS, Imported, read_details, write_results
-from orchestration import variables
 from orchestration.local_store import published_folders, runs_folder
+from orchestration.options import RunsStoreOption
 from resources.store import StoreError
 
 USAGE, NOTHING = 2, 3
@@ -36,9 +36,6 @@ STATUSES = (
 
 app = typer.Typer(help="Results in Twinkle Eval's form.", no_args_is_help=True)
 
-StoreOption = Annotated[
-    str, typer.Option(envvar=variables.STORE, help="Folder of the store; runs are in its folder runs.")
-]
 ItemsOption = Annotated[
     list[Path] | None,
     typer.Option(
@@ -53,7 +50,7 @@ ItemsOption = Annotated[
 def export(
     run: Annotated[str, typer.Argument(help="Id of the run.")],
     out: Annotated[Path, typer.Option(help="Folder for the result files.", show_default=False)],
-    store: StoreOption = "store",
+    store: RunsStoreOption = "store",
     items: ItemsOption = None,
     method: Annotated[
         str, typer.Option(help="twinkle-box or twinkle-pattern. Default: the one that fits the protocol.")
@@ -82,7 +79,7 @@ def import_details(
     protocol: Annotated[
         str, typer.Option(help="pattern: no system prompt was set. box: the published system prompt was set.")
     ] = "pattern",
-    store: StoreOption = "store",
+    store: RunsStoreOption = "store",
     items: ItemsOption = None,
     benchmark: Annotated[str, typer.Option(help=f"What was asked: {', '.join(BENCHMARKS)}.")] = "exam",
     as_json: Annotated[bool, typer.Option("--json", help="What became of the rows, as one JSON object.")] = False,

@@ -22,7 +22,7 @@ from opentwbench.dataset.withdrawal import WithdrawalReason, record_withdrawal
 from opentwbench.exam.dependence import Proposal, proposals
 from opentwbench.exam.items import PUBLISHED, ItemLineError, PrintedItem, from_line
 from opentwbench.exam.subjects import REGISTRY
-from orchestration import variables
+from orchestration.options import StoreOption
 from resources.store import Store, StoreError
 
 USAGE, NOTHING = 2, 3
@@ -30,8 +30,6 @@ USAGE, NOTHING = 2, 3
 STATUSES = (
     "Exit status: 0 done; 1 a fault of the program; 2 wrong arguments or a list that cannot be read; 3 not built."
 )
-
-StoreOption = Annotated[str, typer.Option(envvar=variables.STORE, help="Folder or URL of the store.")]
 
 
 def add_to(app: typer.Typer) -> None:

@@ -29,6 +29,7 @@ from opentwbench.dataset.publication import (
     publish,
 )
 from opentwbench.dataset.validators import BLOCKING_CHECKS, CompareRows, RowComparison
+from opentwbench.dataset.versions import changelog_versions
 from opentwbench.exam.accounting import Accounting, over_all
 from opentwbench.exam.digests import code_digest, digest, merge, parser_digest
 from opentwbench.exam.exclusion_lists import Lists
@@ -417,7 +418,7 @@ def _sections(published: Path, manifest: Mapping[str, Any]) -> list[str]:
         log = verified_bytes(published, CHANGELOG_NAME, manifest).decode()
     except DatasetError:
         return []
-    return [line.removeprefix("## ") for line in log.split("\n") if line.startswith("## ")]
+    return changelog_versions(log)
 
 
 def _removal_lines(

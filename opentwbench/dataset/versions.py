@@ -9,6 +9,7 @@ an item whose text a later parser corrects keeps its old id findable through an 
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -174,3 +175,8 @@ def grow_changelog(text: str | None, entry: str) -> str:
     if text is None or not text.startswith(CHANGELOG_HEADER):
         return f"{CHANGELOG_HEADER}\n{entry}"
     return f"{CHANGELOG_HEADER}\n{entry}{text[len(CHANGELOG_HEADER) :]}"
+
+
+def changelog_versions(text: str) -> list[str]:
+    """The versions that a changelog has sections of, newest first; one that came back is named each time."""
+    return re.findall(r"^## (\S+)$", text, re.MULTILINE)

@@ -41,7 +41,7 @@ from opentwbench.dataset.statements import (
     read_figures,
 )
 from opentwbench.dataset.validators import CheckOutcome, csv_differences, damaged, letter_skew, outcome_of
-from opentwbench.dataset.versions import CHANGELOG_HEADER, withdrawn_bytes
+from opentwbench.dataset.versions import CHANGELOG_HEADER, changelog_versions, withdrawn_bytes
 from opentwbench.exam.fingerprint import item_id, loose
 from opentwbench.formosa.accounting import Account, total
 from opentwbench.formosa.band import CUT_KINDS, CurationError, read_sidecar, recut
@@ -366,8 +366,7 @@ def _changelog_faults(log: str, version: str, rows: int) -> list[str]:
     found = []
     if not is_newest(log, version, rows):
         found.append(f"{CHANGELOG_NAME}: the newest section is not that of {version} with {rows} items")
-    versions = re.findall(r"^## (\S+)$", log, re.MULTILINE)
-    if twice := [newer for newer, older in pairwise(versions) if newer == older]:
+    if twice := [newer for newer, older in pairwise(changelog_versions(log)) if newer == older]:
         found.append(f"{CHANGELOG_NAME}: two sections of {excerpt(twice[0])} with no other between them")
     return found
 
