@@ -1,14 +1,17 @@
-"""The blocking checks of a subject's data set, and the suite over the whole release.
+"""The checks of a subject's data set, all but one of them blocking, and the suite over the whole release.
 
 Thin: each calls one library validator over the files themselves, keeps the verdict with the hashes that it judged, and
 reports its figures. What a check decides is in `opentwbench.dataset.validators`; whether something may be published is
 decided once more by the publisher, from the stored verdicts.
 """
 
+from dataclasses import replace
+from functools import partial
+
 import dagster as dg
 
 from opentwbench.dataset.model import DatasetError
-from opentwbench.dataset.publication import judge
+from opentwbench.dataset.publication import PublicationRefused, judge, judge_by
 from opentwbench.dataset.release_suite import release_frame, validate_release
 from opentwbench.dataset.terms import CHECKS
 from opentwbench.dataset.validators import BLOCKING_CHECKS, CheckOutcome
@@ -45,6 +48,31 @@ def subject_check(name: str) -> dg.AssetChecksDefinition:
         return result(outcome)
 
     return check
+
+
+@dg.asset_check(
+    asset=DATASET,
+    name=products.PUBLISHED_ITEMS_STAY,
+    # It only warns, and a warning stops nothing; but the publication waits for it, or it would compare with itself.
+    blocking=True,
+    partitions_def=subjects,
+    description="已發布的題目仍在（僅警告） · Published items stay, or somebody took them out (warns)",
+)
+def published_items_stay(
+    context: dg.AssetCheckExecutionContext, store: StoreResource, target: PublicationResource
+) -> dg.AssetCheckResult:
+    """What leaves the publication with this data set although nobody decided it."""
+    slug, place = context.op_execution_context.partition_key, store.open()
+    name, public = products.PUBLISHED_ITEMS_STAY, target.open(place)
+    place.remove(place.verdict(slug, name))
+    try:
+        with place.folder(place.dataset(slug)) as folder:
+            look = partial(products.published_items_stay, place, public, slug)
+            outcome, verdict = judge_by(look, name, folder, code_version())
+    except (DatasetError, PublicationRefused) as error:
+        return result(CheckOutcome(name, False, "warn", {}, str(error)))
+    place.write_json(place.verdict(slug, name), replace(verdict, blocking=False).to_json())
+    return result(outcome)
 
 
 def _without_files(there: bool, error: DatasetError) -> str:
@@ -90,5 +118,5 @@ def release_accounting_closes(store: StoreResource) -> dg.AssetCheckResult:
     return dg.AssetCheckResult(passed=not broken, metadata={"broken_sums": len(broken), "sums": shown})
 
 
-SUBJECT_CHECKS = tuple(subject_check(name) for name in BLOCKING_CHECKS)
+SUBJECT_CHECKS = (*(subject_check(name) for name in BLOCKING_CHECKS), published_items_stay)
 RELEASE_CHECKS = (release_suite, release_accounting_closes)

@@ -24,6 +24,7 @@ from opentwbench.exam.subjects import REGISTRY
 from orchestration.options import StoreOption
 from resources import exam_products as products
 from resources.connections import ListPaths
+from resources.gated_set import stored_verdicts
 from resources.store import Store, StoreError
 
 USAGE, NOTHING = 2, 3
@@ -97,7 +98,8 @@ def _subject(store: Store, slug: str) -> dict[str, Any]:
     """Everything that the store has of a subject; raises StoreError when its items were never made."""
     subject, record = REGISTRY[slug], store.read_json(store.accounting(slug))
     state = products.subject_state(store, store, slug, ListPaths().kept_in(store).withdrawals())
-    verdicts = {verdict.check: verdict for verdict in products.verdicts(store, slug)}
+    checks = (*BLOCKING_CHECKS, products.PUBLISHED_ITEMS_STAY)
+    verdicts = {verdict.check: verdict for verdict in stored_verdicts(store, slug, checks)}
     return {
         "slug": slug,
         "name_zh": subject.name_zh,
@@ -106,7 +108,7 @@ def _subject(store: Store, slug: str) -> dict[str, Any]:
         "version": state.version,
         "accounting": [list(line) for line in Accounting.from_json(record["accounting"]).table()],
         "keys": record["keys"],
-        "checks": {check: verdicts[check].to_json() if check in verdicts else None for check in BLOCKING_CHECKS},
+        "checks": {check: verdicts[check].to_json() if check in verdicts else None for check in checks},
         "items": [json.loads(line) for line in store.lines(store.items(slug))],
     }
 

@@ -8,6 +8,7 @@ and still holds; nothing is believed that a kill could have left half-done, beca
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from hashlib import sha256
@@ -28,7 +29,7 @@ from opentwbench.dataset.publication import (
     is_published,
     publish,
 )
-from opentwbench.dataset.validators import BLOCKING_CHECKS, CompareRows, RowComparison
+from opentwbench.dataset.validators import BLOCKING_CHECKS, MAX_OFFENDERS, CheckOutcome, CompareRows, RowComparison
 from opentwbench.dataset.versions import changelog_versions
 from opentwbench.exam.accounting import Accounting, over_all
 from opentwbench.exam.digests import code_digest, digest, merge, parser_digest
@@ -48,7 +49,7 @@ from opentwbench.exam.release import (
     settle,
     sum_of_matchings,
 )
-from opentwbench.exam.removals import removals
+from opentwbench.exam.removals import Removal, RemovalReason, removals
 from opentwbench.exam.row_records import compare_rows
 from opentwbench.exam.sitting import RowRecord, from_line, needed_urls, row_of_line, to_line
 from opentwbench.exam.subjects import REGISTRY, Subject
@@ -285,6 +286,9 @@ def _items_are_current(store: Store, scope: str, wanted: str) -> bool:
 
 # -- data set, verdicts, publication ----------------------------------------------------------------------------------
 
+PUBLISHED_ITEMS_STAY = "published_items_stay"
+"""The check that only warns: its verdict stands beside those of the blocking checks and is no part of the gate."""
+
 
 @dataclass(frozen=True, slots=True)
 class SubjectState:
@@ -424,21 +428,51 @@ def _sections(published: Path, manifest: Mapping[str, Any]) -> list[str]:
 def _removal_lines(
     store: Store, slug: str, rows: Iterable[ItemRow], version: str, following: set[str]
 ) -> Iterator[bytes]:
-    """Why each row that the following version lacks leaves, in order of ids, as lines.
+    """The lines of what `_leaving` finds; raises PublicationRefused as it does."""
+    for each in _leaving(store, slug, rows, version, following):
+        yield json.dumps(each.to_json(), ensure_ascii=False, sort_keys=True).encode()
+
+
+def _leaving(store: Store, slug: str, rows: Iterable[ItemRow], version: str, following: set[str]) -> list[Removal]:
+    """Why each published row that the following version lacks leaves, in order of ids.
 
     Raises PublicationRefused where the items are newer than the data set: their reasons would be of another version.
     """
     before = [row for row in rows if row.item_id not in following]
     if not before:
-        return
+        return []
     record = store.read_json_or_none(store.dataset_record(slug)) or {"inputs": {}}
     if record["inputs"].get("items") != store.hash_of(store.items(slug)):
         raise PublicationRefused("the items that it was made from have changed: why items leave cannot be said")
     items = [item_from_line(line) for line in store.lines(store.items(slug))]
     papers = {each.row.paper_id: each.record for each in subject_records(store, slug)}
     gone = index_versions.last_changes(store, {row.paper_id for row in before})
-    for each in removals(before, version, items, papers, gone):
-        yield json.dumps(each.to_json(), ensure_ascii=False, sort_keys=True).encode()
+    return removals(before, version, items, papers, gone)
+
+
+def published_items_stay(store: Store, public: Store, slug: str) -> CheckOutcome:
+    """Whether every published item is in the data set that follows, or left it by somebody's decision.
+
+    It warns, because both may be right: a paper that is rejected today, a filter that was changed. Figures: the items
+    published, those that leave, and those of them that nobody decided on, by reason.
+    """
+    with store.folder(store.dataset(slug)) as folder, public.folder(public.publication(slug)) as out:
+        following = {row.item_id for row in rows_from_jsonl(folder / JSONL_NAME)}
+        try:
+            version, rows = str(read_manifest(out)["version"]), rows_from_jsonl(out / JSONL_NAME)
+        except DatasetError:
+            return CheckOutcome(PUBLISHED_ITEMS_STAY, True, "warn", {"published": 0}, "nothing is published yet")
+    leaving = _leaving(store, slug, rows, version, following)
+    undecided = [each for each in leaving if each.is_undecided]
+    reasons = Counter(each.detail if each.reason is RemovalReason.EXCLUDED else each.reason.value for each in undecided)
+    figures: dict[str, int | float | str] = {"published": len(rows), "leaving": len(leaving)}
+    figures |= {"undecided": len(undecided), **dict(sorted(reasons.items()))}
+    detail = f"{len(undecided)} of {len(rows)} published items leave and nobody decided it"
+    if undecided:
+        detail += f" ({', '.join(f'{n} {reason}' for reason, n in reasons.most_common())}), first: {undecided[0]}"
+    return CheckOutcome(
+        PUBLISHED_ITEMS_STAY, not undecided, "warn", figures, detail, tuple(map(str, undecided[:MAX_OFFENDERS]))
+    )
 
 
 def comparison(store: Store, slug: str) -> CompareRows:
@@ -457,6 +491,11 @@ def comparison(store: Store, slug: str) -> CompareRows:
 def verdicts(store: Store, slug: str) -> list[Verdict]:
     """The stored verdicts of a subject's blocking checks, those that are there, in the order of the checks."""
     return stored_verdicts(store, slug, BLOCKING_CHECKS)
+
+
+def _staying(store: Store, slug: str, hashes: Mapping[str, str]) -> list[Verdict]:
+    """The verdict of `published_items_stay` on these bytes; none where it judged others."""
+    return [each for each in stored_verdicts(store, slug, (PUBLISHED_ITEMS_STAY,)) if each.files == hashes]
 
 
 def subject_state(store: Store, public: Store, slug: str, withdrawals: Mapping[str, Withdrawal]) -> SubjectState:
@@ -480,7 +519,7 @@ def subject_state(store: Store, public: Store, slug: str, withdrawals: Mapping[s
         return SubjectState(slug, UNFINISHED)
     items, version = int(manifest["counts"]["items"]), str(manifest["version"])
     against = tuple(f"{v.check}: {v.detail}" for v in given.values() if not v.passed)
-    warned = tuple(f"{v.check}: {v.detail}" for v in given.values() if v.warned)
+    warned = tuple(f"{v.check}: {v.detail}" for v in (*given.values(), *_staying(store, slug, hashes)) if v.warned)
     if not has_source(store, slug):
         return SubjectState(slug, NO_SOURCE, items, version, against)
     if against:

@@ -15,7 +15,7 @@ from typing import Any
 from opentwbench.dataset.contract import ItemRow
 from opentwbench.exam.index import RowChange
 from opentwbench.exam.items import FOLDED, PUBLISHED, PrintedItem
-from opentwbench.exam.model import PaperRecord
+from opentwbench.exam.model import Exclusion, PaperRecord
 
 
 class RemovalReason(StrEnum):
@@ -35,6 +35,20 @@ class RemovalReason(StrEnum):
     """Its paper is accepted and prints no such question any more."""
 
 
+DECIDED: frozenset[Exclusion] = frozenset(
+    {
+        Exclusion.MULTI_SELECT,
+        Exclusion.VOIDED,
+        Exclusion.CREDITED_UNLESS_BLANK,
+        Exclusion.SEVERAL_ANSWERS_ACCEPTED,
+        Exclusion.IN_LEGAL_BENCHMARK_V2,
+        Exclusion.IN_TMMLU_PLUS,
+        Exclusion.MAINTAINER_EXCLUDED,
+    }
+)
+"""Exclusions that somebody decided: the ministry by a corrected key, or a maintainer by a list. The others are ours."""
+
+
 @dataclass(frozen=True, slots=True)
 class Removal:
     """One item that left: what it was, in which version it was last, and why."""
@@ -46,9 +60,20 @@ class Removal:
     reason: RemovalReason
     detail: str
 
+    @property
+    def is_undecided(self) -> bool:
+        """True when nobody took the item out and no other stands in its place: a person should look why it leaves."""
+        if self.reason is RemovalReason.EXCLUDED:
+            return self.detail not in DECIDED
+        return self.reason not in (RemovalReason.FOLDED, RemovalReason.RETEXTED)
+
     def to_json(self) -> dict[str, Any]:
         """The line as it is stored."""
         return asdict(self)
+
+    def __str__(self) -> str:
+        where = f"{self.item_id} ({self.paper_id} question {self.q_no})"
+        return f"{where}: {self.reason}" + (f": {self.detail}" if self.detail else "")
 
 
 def removals(

@@ -9,7 +9,7 @@ from opentwbench.dataset.contract import ItemRow
 from opentwbench.exam.index import RowChange
 from opentwbench.exam.items import PUBLISHED, PrintedItem, item_row, subject_items
 from opentwbench.exam.model import Exclusion, PaperRecord
-from opentwbench.exam.removals import RemovalReason, removals
+from opentwbench.exam.removals import DECIDED, Removal, RemovalReason, removals
 from opentwbench.exam.subjects import REGISTRY
 
 SUBJECT = REGISTRY["tw-roc-constitution-bench"]
@@ -93,3 +93,34 @@ def test_a_removal_is_stored_with_its_place() -> None:
         "reason": "not_printed",
         "detail": "",
     }
+
+
+UNDECIDED = [
+    (RemovalReason.ROW_GONE, "vanished"),
+    (RemovalReason.PAPER_REJECTED, "too_large: no result after 60 s"),
+    (RemovalReason.NOT_PRINTED, ""),
+    *((RemovalReason.EXCLUDED, each.value) for each in Exclusion if each not in DECIDED),
+]
+SETTLED = [
+    (RemovalReason.FOLDED, "another-item"),
+    (RemovalReason.RETEXTED, "its-new-id"),
+    *((RemovalReason.EXCLUDED, each.value) for each in sorted(DECIDED)),
+]
+
+
+@pytest.mark.parametrize(
+    ("reason", "detail", "undecided"),
+    [*((*each, True) for each in UNDECIDED), *((*each, False) for each in SETTLED)],
+)
+def test_what_nobody_decided_is_told_from_what_the_ministry_or_a_maintainer_did(
+    reason: RemovalReason, detail: str, undecided: bool
+) -> None:
+    assert Removal("item", PAPER, 3, "v1", reason, detail).is_undecided is undecided
+
+
+def test_a_removal_in_words_names_item_paper_and_question() -> None:
+    words = str(Removal("item-1", "paper-1", 3, "v1", RemovalReason.EXCLUDED, "figure"))
+    assert words == "item-1 (paper-1 question 3): excluded: figure"
+    assert str(Removal("item-1", "paper-1", 3, "v1", RemovalReason.NOT_PRINTED, "")).endswith(
+        "question 3): not_printed"
+    )
