@@ -9,7 +9,8 @@ database holds the history of runs and the cursors of sensors; with `--database`
 connection of libpq's variables (PGHOST, PGPORT, PGUSER, PGPASSWORD, PGDATABASE). The database is taken first, so that
 the store is never older than what the database says of it. A backup is whole or not there: it is written aside and
 renamed. Links are not followed, so what stands behind one is not in it: each is named on stderr. A restore looks at
-every hash before it writes; the store goes into an empty place only, the database in place of the one that is there.
+every hash before it writes; the store goes into an empty place only (a mount point too), the database in place of
+the one that is there.
 
 Exit status: 0 done; 1 damaged, or a place that is not empty, or a program that failed; 2 wrong arguments.
 """
@@ -27,6 +28,10 @@ import tarfile
 from pathlib import Path
 
 STORE, DATABASE, RECORD = "store.tar", "dagster.dump", "backup.json"
+RESTORING = ".restoring"
+"""Where a restore unpacks on a mount point. A killed one leaves it, and the next says that the place is not empty."""
+LOST = "lost+found"
+"""What a new file system holds."""
 CHUNK = 1 << 20
 
 
@@ -116,20 +121,26 @@ def restore(source: Path, store: Path, *, database: bool) -> dict[str, str]:
     hashes = verify(source)
     if store.is_symlink() or (store.exists() and not store.is_dir()):
         raise BackupError(f"{store} is no folder")
-    if store.exists() and any(store.iterdir()):
+    if store.exists() and any(entry.name != LOST for entry in store.iterdir()):
         raise BackupError(f"{store} is not empty: move it away first")
     if database and DATABASE not in hashes:
         raise BackupError(f"{source} holds no database")
-    aside = store.with_name(f".{store.name}.{os.getpid()}.restoring")
+    # Nothing can take the place of a mount point (a volume, a disk), so there the files go beside where they belong.
+    mounted = store.is_mount()
+    aside = store / RESTORING if mounted else store.with_name(f".{store.name}.{os.getpid()}.restoring")
     try:
         with tarfile.open(source / STORE) as archive:
             archive.extractall(aside, filter="data")  # refuses links and paths that lead out of the folder
         if database:
             _run("pg_restore", "--clean", "--if-exists", "--no-owner", "--single-transaction",
                  f"--dbname={_database()}", str(source / DATABASE))  # fmt: skip
-        if store.exists():
-            store.rmdir()
-        aside.rename(store)
+        if mounted:
+            for entry in aside.iterdir():
+                entry.rename(store / entry.name)
+        else:
+            if store.exists():
+                store.rmdir()
+            aside.rename(store)
     except (tarfile.TarError, OSError) as error:
         raise BackupError(f"the store cannot be restored: {error}") from None
     finally:

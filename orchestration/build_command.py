@@ -215,9 +215,15 @@ def show(report: BuildReport, console: Console) -> None:
             console.print(f"list {name}: {report.lists[name]}", highlight=False)
     suite = report.suite
     if suite:
-        console.print(f"release suite: {'passed' if suite['passed'] else 'FAILED'} ({suite['rules']} rules)")
+        console.print(f"release suite: {_suite(suite)}")
     for line in (*release["closes"], *report.errors, *(f"failed: {url}" for url in report.failed_files)):
         console.print(f"[red]{escape(line)}[/]", highlight=False)
+
+
+def _suite(suite: dict[str, Any]) -> str:
+    if not suite["rules"]:
+        return "FAILED: no subject is published, so that there is nothing to judge"
+    return f"{'passed' if suite['passed'] else 'FAILED'} ({suite['rules']} rules)"
 
 
 def _against(state: dict[str, Any]) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Annotated, Any, NoReturn
 
 import typer
@@ -96,6 +97,10 @@ def push(
 ) -> None:
     """Push data sets: one commit and one tag each, read back row by row. A push that was cut is taken up again."""
     place, hub, wanted = _open(names, store, HubSettings(namespace, endpoint, token_env, private, sample))
+    try:
+        hub.need_token()
+    except HubError as error:
+        _stop(USAGE, str(error))
     _report(wanted, lambda name: hub.publish(place, _release(place, name, sample)), jobs, as_json, None)
 
 
@@ -128,6 +133,8 @@ def _open(names: Sequence[str] | None, store: str, settings: HubSettings) -> tup
             _stop(USAGE, f"no data set {unknown[0]!r} in the registry")
         if not wanted:
             _stop(USAGE, f"{store} holds no data set: otb build exam makes them")
+        if settings.sample and not Path(settings.sample).is_file():
+            _stop(USAGE, f"--sample {settings.sample}: there is no such file")
         hub = settings.open()
         hub.repository(wanted[0])  # a namespace that is none is found before anything is read
     except (StoreError, HubError, ValueError) as error:

@@ -136,7 +136,9 @@ def _checked(
         asked = ItemSet(files, "scored", chosen)
         rows, record = _bytes(results, MAX_BYTES), _bytes(provenance, MAX_PROVENANCE_BYTES)
         protocols = (*PROTOCOLS, *([_protocol(protocol)] if protocol else ()))
-    except (DatasetError, StoreError, SampleError, ProtocolError, OSError) as error:
+    except OSError as error:
+        _stop(USAGE, f"{excerpt(str(error.filename), 300)}: {error.strerror}")
+    except (DatasetError, StoreError, SampleError, ProtocolError) as error:
         _stop(USAGE, str(error))
     given: Provenance | None = None
     form, found = "", list[Row]()

@@ -245,14 +245,18 @@ class Hub:
             kind: count for kind, count in compare(there, list(release.configs["default"])).counts().items() if count
         }
 
+    def need_token(self) -> None:
+        """Raise HubRefused where no token was named: nothing can be pushed without one."""
+        if not self._token.reveal():
+            raise HubRefused(f"a push needs a token: set {self.settings.token_env}", everything=True)
+
     def publish(self, store: Store, release: Release) -> Outcome:
         """Push a data set, read it back as its readers do, and record it. Resumes what an earlier push left half-done.
 
         Raises HubRefused, HubConflict, NotTheSame or HubError; then nothing is recorded, and the repository holds the
         files of before or these.
         """
-        if not self._token.reveal():
-            raise HubRefused(f"a push needs a token: set {self.settings.token_env}", everything=True)
+        self.need_token()
         place = self.repository(release.name)
         with self.client.session():
             pushed = self.client.push(place, release.files, release.version, release.title, release.versioned)

@@ -300,7 +300,8 @@ class Store:
         try:
             yield
         except FileNotFoundError as error:
-            raise StoreError(f"{self.url}: {path} {missing}") from (error if self.is_local else None)
+            kind = StoreUnusableError if missing == NO_BUCKET else StoreError
+            raise kind(f"{self.url}: {path} {missing}") from (error if self.is_local else None)
         except Exception as error:  # each file system has its own exceptions
             if self.is_local:
                 raise

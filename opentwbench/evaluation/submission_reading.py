@@ -148,6 +148,9 @@ def read_provenance(data: bytes) -> Provenance:
     Unknown fields (host, user, path, …) are left out; in the known ones home folders, mail and network addresses and
     host or user names are replaced. Consent is asked for: without `"consent": true` nothing is taken in.
     """
+    if len(data) > MAX_PROVENANCE_BYTES:  # not `too_large`, whose advice is about the result file
+        said = f"provenance: more than {MAX_PROVENANCE_BYTES} bytes, which no record of a bundle has"
+        raise SubmissionRefused(Refusal.BAD_PROVENANCE, said)
     record = _json_object(data, "provenance", MAX_PROVENANCE_BYTES)
     missing = [name for name in REQUIRED if name not in record]
     if missing:

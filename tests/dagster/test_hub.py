@@ -111,6 +111,12 @@ def test_the_command_plans_pushes_and_verifies(hub: LoopbackHub, store: Store) -
     store.remove(store.verdict(FIRST, "merged_stems"))
     assert otb("push", FIRST)[0] == 3
     assert otb("push", "tw-nobody-bench")[0] == 2
+    asked = len(hub.log)
+    status, output = otb("push", SECOND, "--token-env", "OTB_NO_SUCH_TOKEN")
+    assert (status, "set OTB_NO_SUCH_TOKEN" in output) == (2, True)
+    status, output = otb("push", "tw-exam-bench", "--sample", "no-such-edition.json")
+    assert (status, "--sample no-such-edition.json: there is no such file" in output) == (2, True)
+    assert len(hub.log) == asked
     hub.tokens.clear()
     assert otb("push", SECOND)[0] == 4
 

@@ -19,7 +19,7 @@ from opentwbench.dataset.publication import PublicationRefused, Published, folde
 from orchestration.build import Build
 from orchestration.configuration import Configuration
 from resources import exam_products
-from resources.store import Store, StoreError
+from resources.store import Store, StoreError, StoreUnusableError
 
 ROOT = Path(__file__).resolve().parents[2]
 PATIENCE = 800.0
@@ -111,9 +111,9 @@ def test_the_gate_on_s3_refuses_other_bytes_than_the_judged(on_s3: Store, s3: Lo
 def test_a_bucket_that_is_not_there_is_not_made(s3: LoopbackS3) -> None:
     bucket = s3.bucket()
     store = Store(f"s3://{bucket}-typo/store")
-    with pytest.raises(StoreError, match="no such bucket"):
+    with pytest.raises(StoreUnusableError, match="no such bucket"):
         store.write("index/index.csv", b"1")
-    with pytest.raises(StoreError, match="no such bucket"), store.folder("datasets/x", write=True) as folder:
+    with pytest.raises(StoreUnusableError, match="no such bucket"), store.folder("datasets/x", write=True) as folder:
         folder.mkdir()
         (folder / "manifest.json").write_bytes(b"{}")
     assert not store._fs.exists(f"{bucket}-typo")

@@ -120,6 +120,28 @@ def test_a_place_that_is_taken_is_left_alone(tool: Any, store: Path, tmp_path: P
     assert files(store) == before and not (tmp_path / "new").exists()
 
 
+@pytest.mark.parametrize("broken", [False, True], ids=["sound", "an archive that leads out"])
+def test_a_mount_point_is_filled_and_never_replaced(
+    tool: Any, store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, broken: bool
+) -> None:
+    volume = tmp_path / "volume"
+    (volume / "lost+found").mkdir(parents=True)
+    tool.backup(tmp_path / "kept", store, database=False)
+    if broken:
+        with tarfile.open(tmp_path / "kept" / "store.tar", "a") as archive:
+            archive.addfile(tarfile.TarInfo("../out"), io.BytesIO())
+        record = {"sha256": {"store.tar": tool.digest(tmp_path / "kept" / "store.tar")}}
+        (tmp_path / "kept" / "backup.json").write_text(json.dumps(record))
+    monkeypatch.setattr(Path, "is_mount", lambda self: self == volume)
+    place = volume.stat().st_ino
+    assert tool.main(["restore", str(tmp_path / "kept"), "--store", str(volume)]) == int(broken)
+    assert volume.stat().st_ino == place
+    assert files(volume) == ({} if broken else files(store))
+    assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
+    assert sorted(path.name for path in volume.iterdir() if path.name.startswith(".")) == []
+    assert (volume / "lost+found").is_dir()
+
+
 def test_a_damaged_backup_is_not_restored(tool: Any, store: Path, tmp_path: Path) -> None:
     tool.backup(tmp_path / "kept", store, database=False)
     archive = tmp_path / "kept" / "store.tar"

@@ -247,6 +247,13 @@ def test_size_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
     assert refused(lambda: read_rows(data(published()))).reason is Refusal.TOO_LARGE
 
 
+def test_a_large_provenance_is_no_fault_of_the_result_file() -> None:
+    refusal = refused(lambda: read(host="x" * (64 << 10)))
+    assert refusal.reason is Refusal.BAD_PROVENANCE
+    assert "provenance: more than 65536 bytes" in str(refusal)
+    assert "result file" not in str(refusal)
+
+
 @settings(max_examples=60)
 @given(st.binary(max_size=300))
 def test_no_bytes_crash_the_reading(noise: bytes) -> None:

@@ -210,3 +210,13 @@ def test_a_full_run_on_the_scale_of_the_sample(store: Path, tmp_path: Path) -> N
     assert found["complete"] is True
     assert "70.00% on the sample's scale" in otb("sample", "anchor", edition, "full", "--store", store)
     otb("sample", "anchor", edition, "../full", "--store", store, status=2)
+
+
+@pytest.mark.parametrize("missing", ["results", "provenance"])
+def test_a_file_that_is_not_there_is_named(store: Path, tmp_path: Path, missing: str) -> None:
+    names = {name: tmp_path / f"{name}.json" for name in ("results", "provenance")}
+    for name, path in names.items():
+        if name != missing:
+            path.write_text("{}")
+    said = otb("submit", "check", names["results"], "--provenance", names["provenance"], "--store", store, status=2)
+    assert "".join(said.split()) == f"{names[missing]}:Nosuchfileordirectory"
