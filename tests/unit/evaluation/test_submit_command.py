@@ -219,4 +219,4 @@ def test_a_file_that_is_not_there_is_named(store: Path, tmp_path: Path, missing:
         if name != missing:
             path.write_text("{}")
     said = otb("submit", "check", names["results"], "--provenance", names["provenance"], "--store", store, status=2)
-    assert "".join(said.split()) == f"{names[missing]}:Nosuchfileordirectory"
+    assert "".join(said.split()) == f"otbsubmit:{names[missing]}:Nosuchfileordirectory"
