@@ -203,21 +203,45 @@ class FormosaBuild(InProcess):
     # -- the report -------------------------------------------------------------------------------------------------
 
     def _look(self) -> None:
-        track, report = self.track, self.report
-        read = track.record(WINDOWS)
+        report = self.report
+
+        def record(stage: str, name: str) -> dict[str, Any]:
+            # What stands behind the stage that stopped is an earlier build's, and is not reported as this one's.
+            return self.track.record(name) if _came_through(report.stopped, stage) else {}
+
+        track, read = self.track, record("formosa_windows", WINDOWS)
         report.update = read.get("update", {})
         report.corpus = {name: read[name] for name in ("commit", "articles", "left_out") if name in read}
         report.corpus["faults"] = {name: len(paths) for name, paths in read.get("frontmatter_faults", {}).items()}
-        report.screens = {k: v for k, v in track.record(SCREENS).items() if k not in ("inputs", "files")}
-        report.judges = {k: v for k, v in track.record(STUDY).items() if k not in ("inputs", "files")}
+        report.screens = {k: v for k, v in record("formosa_screens", SCREENS).items() if k not in ("inputs", "files")}
+        report.judges = {k: v for k, v in record("formosa_judge_study", STUDY).items() if k not in ("inputs", "files")}
         for category in track.categories:
+            # Drafts that came before a stop count: they are kept, and the next build goes on from them.
             for name, n in track.record(drafting.drafts_record(category)).get("counts", {}).items():
                 report.drafts[name] = report.drafts.get(name, 0) + n
-        report.account = track.record(ITEMS_RECORD).get("account", {})
-        report.edition = {k: v for k, v in track.record(EDITION_RECORD).items() if k not in ("inputs", "files")}
+        report.account = record("formosa_items", ITEMS_RECORD).get("account", {})
+        report.edition = {
+            k: v for k, v in record("formosa_difficulty", EDITION_RECORD).items() if k not in ("inputs", "files")
+        }
         if report.stopped:
             return
         report.state = products.dataset_state(track, self._public)
         if report.state.state in (PUBLISHED, WITHHELD):
             table = products.transfer_of(track)[2]
             report.transfer = table.verdict() if table else "fewer than three models: nothing can be left out"
+
+
+_STAGES = (
+    "formosa_windows",
+    "formosa_drafts",
+    "formosa_screens",
+    "formosa_judge_study",
+    "formosa_grounded",
+    "formosa_items",
+    "formosa_difficulty",
+)
+
+
+def _came_through(stopped: str, stage: str) -> bool:
+    """Whether a build that stopped in the step `stopped` ('' for none) had made what `stage` makes."""
+    return stopped not in _STAGES or _STAGES.index(stage) < _STAGES.index(stopped)

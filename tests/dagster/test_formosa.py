@@ -319,6 +319,7 @@ def test_a_judge_that_is_another_one_after_its_study_does_not_ground(
     report = build_formosa(store, endpoint.base_url)
     assert (report.stopped, report.kind) == ("formosa_grounded", "JudgeRefused")
     assert "not one model's" in report.reason and "cheap-model" in report.reason
+    assert (bool(report.judges), bool(report.screens), report.account, report.edition) == (True, True, {}, {})
 
 
 # -- what stops a build -----------------------------------------------------------------------------------------------
@@ -379,6 +380,8 @@ def test_the_command_reports_and_its_status_says_how_it_went(store: Path, tmp_pa
     # Another drafting model and nobody to ask: what is there stays, and the status says that asking stopped.
     code, said = otb("--store", store, "--model", "another")
     assert code == 4 and "another: 10 of 10 unasked" in said and "nothing changed" not in said
+    # What stands behind the stop is an earlier build's, and this one does not call it its own.
+    assert not any(words in said for words in ("edition ", "grounded", "judges that may", "data set:"))
     assert (store / PUBLICATION / "benchmark.jsonl").is_file()
 
 
