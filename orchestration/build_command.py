@@ -200,12 +200,12 @@ def show(report: BuildReport, console: Console) -> None:
         columns = ("file", "reason", "page", "q_no", "detail")
         console.print(_table("rejected papers", columns, [[each[c] for c in columns] for each in release["rejected"]]))
     _show_matching(release["matching"], console)
-    rows = [
-        (each["slug"], each["state"], each["items"], each["version"], _against(each))
-        for each in release["subjects"].values()
-        if each["state"] != NO_SOURCE
-    ]
-    console.print(_table("subjects with papers", ("subject", "state", "items", "version", "checks against"), rows))
+    states = [each for each in release["subjects"].values() if each["state"] != NO_SOURCE]
+    columns = ("slug", "state", "items", "version")
+    console.print(_table("subjects with papers", columns, [[each[c] for c in columns] for each in states]))
+    for each in states:
+        for words in _against(each):
+            console.print(escape(f"{each['slug']}: {words}"), style="yellow", highlight=False)
     console.print(f"{len(report.in_state(NO_SOURCE))} subjects have no source")
     for name, each in release["lists"].items():
         said = f"applied, {each['entries']} entries" if each["applied"] else "NOT applied (no such list was given)"
@@ -226,8 +226,8 @@ def _suite(suite: dict[str, Any]) -> str:
     return f"{'passed' if suite['passed'] else 'FAILED'} ({suite['rules']} rules)"
 
 
-def _against(state: dict[str, Any]) -> str:
-    return "\n".join((*state["against"], *(f"only a warning: {words}" for words in state["warnings"])))
+def _against(state: dict[str, Any]) -> list[str]:
+    return [*state["against"], *(f"only a warning: {words}" for words in state["warnings"])]
 
 
 def _show_matching(matching: dict[str, Any], console: Console) -> None:
@@ -244,7 +244,7 @@ def _show_matching(matching: dict[str, Any], console: Console) -> None:
 def _table(title: str, columns: tuple[str, ...], rows: list[Any]) -> Table:
     table = Table(title=title, title_justify="left")
     for column in columns:
-        table.add_column(column, overflow="fold")
+        table.add_column(column, no_wrap=column in ("slug", "version"), overflow="fold")  # to be copied whole
     for row in rows:
         table.add_row(*("" if cell is None else escape(str(cell)) for cell in row))
     return table
