@@ -39,12 +39,12 @@ PATIENCE = 3600.0
 """Seconds that a job, or one partition more of a backfill, may take; a machine that is shared may stand still for
 minutes, and how long 148 runs take there nobody knows."""
 
-IDLE = 60.0
-"""Seconds without a run that waits or works, while partitions are missing, after which none is expected any more."""
+IDLE = 420.0
+"""Seconds without a run that waits or works, while partitions are missing, after which none is expected any more: more
+than Dagster's own retries and the sensor `lost_runs` need, each of which waits for a minute or two."""
 
 ROUNDS = 2
-"""How often an operator asks again for partitions whose run ended without success. Dagster gives up starting a run
-again when the code location cannot be reached at that moment (measured), so a restart can leave some."""
+"""How often an operator asks again for partitions whose run ended without success."""
 
 LAUNCH = """mutation Launch($backfill: LaunchBackfillParams!) { launchPartitionBackfill(backfillParams: $backfill) {
   __typename ... on LaunchBackfillSuccess { backfillId } ... on PythonError { message } } }"""
@@ -111,6 +111,7 @@ class Stack:
             "DAGSTER_DISABLE_TELEMETRY": "yes",
             "OTB_STORE": str(self.folder / "store"),
             "OTB_SOURCE": str(self.source),
+            "OTB_LOST_RUNS": "on",
         }
 
     def command(self, name: str) -> list[str]:

@@ -47,6 +47,8 @@ class Configuration:
     """Fields of RagBenchmarkResource; without data and a model no retrieval system is measured."""
     daily: bool = False
     """The one switch of the incremental life: schedule and sensors run without anybody turning them on."""
+    lost_runs: bool = False
+    """Start runs again that were ended from outside, without anybody turning the sensor on."""
 
     def open_store(self) -> Store:
         """The store that the assets will use."""

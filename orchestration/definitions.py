@@ -3,10 +3,10 @@
 `build_defs` makes a fresh Definitions for any configuration: tests and the command line use it too. The module's `defs`
 is the configuration of the environment: OTB_STORE (folder or URL), OTB_SOURCE (live, a base URL or a mirror folder),
 OTB_DELAY_SECONDS (between two requests), OTB_MAX_VANISHED_SHARE (of the index's keyed rows), OTB_DAILY (on or off: the
-one switch of the daily schedule and its sensors), OTB_CORPUS_PULL (on or off: pull the checkout of Taiwan.md before it
-is cut), OTB_HUB_NAMESPACE (whom data sets are pushed to the Hub as; unset: none is), OTB_BASE_URL (where models are
-asked; unset: none is), OTB_API_KEY_ENV (which variable holds the key), and OTB_ALARM_* (where alarms go:
-docs/schedules.md; unset: nowhere).
+one switch of the daily schedule and its sensors), OTB_LOST_RUNS (on or off: runs that were ended from outside are
+started again), OTB_CORPUS_PULL (on or off: pull the checkout of Taiwan.md before it is cut), OTB_HUB_NAMESPACE (whom
+data sets are pushed to the Hub as; unset: none is), OTB_BASE_URL (where models are asked; unset: none is),
+OTB_API_KEY_ENV (which variable holds the key), and OTB_ALARM_* (where alarms go: docs/schedules.md; unset: nowhere).
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ import checks.rag
 from orchestration import alarm_sensors, evaluation_jobs, formosa_jobs, variables
 from orchestration.configuration import Configuration
 from orchestration.jobs import JOBS
+from orchestration.lost_runs import lost_runs
 from orchestration.ownership import owned
 from orchestration.pools import pooled
 from orchestration.schedules import schedules
@@ -67,8 +68,9 @@ def from_environment() -> Configuration:
         store=os.environ.get(variables.STORE, "store"),
         source=os.environ.get(variables.SOURCE, "live"),
         ministry={field: float(os.environ[name]) for field, name in named.items() if os.environ.get(name)},
-        daily=switch(os.environ, "OTB_DAILY"),
-        formosa={"pull": switch(os.environ, "OTB_CORPUS_PULL")},
+        daily=variables.switch(os.environ, "OTB_DAILY"),
+        lost_runs=variables.switch(os.environ, variables.LOST_RUNS),
+        formosa={"pull": variables.switch(os.environ, "OTB_CORPUS_PULL")},
         endpoint={
             "base_url": os.environ.get("OTB_BASE_URL", ""),
             "api_key_env": os.environ.get("OTB_API_KEY_ENV", ""),
@@ -76,14 +78,6 @@ def from_environment() -> Configuration:
         alarms=alarm_settings(os.environ),
         hub={"namespace": os.environ.get("OTB_HUB_NAMESPACE", ""), "sample": os.environ.get("OTB_HUB_SAMPLE", "")},
     )
-
-
-def switch(environment: Mapping[str, str], name: str) -> bool:
-    """Whether a variable says on; unset is off. Raises ValueError for what is neither."""
-    said = environment.get(name) or "off"
-    if said not in ("on", "off"):
-        raise ValueError(f"{name} is on or off, not {said[:80]!r}")
-    return said == "on"
 
 
 def alarm_settings(environment: Mapping[str, str]) -> dict[str, Any]:
@@ -95,17 +89,23 @@ def alarm_settings(environment: Mapping[str, str]) -> dict[str, Any]:
         settings["smtp_port"] = int(settings["smtp_port"])
     if "mail_to" in settings:
         settings["mail_to"] = [address.strip() for address in settings["mail_to"].split(",") if address.strip()]
-    return {**settings, "allow_private": switch(environment, "OTB_ALARM_ALLOW_PRIVATE")}
+    return {**settings, "allow_private": variables.switch(environment, "OTB_ALARM_ALLOW_PRIVATE")}
 
 
 def build_defs(configuration: Configuration) -> dg.Definitions:
     """The platform's definitions under one configuration."""
+    jobs = (*JOBS, *evaluation_jobs.JOBS, *formosa_jobs.JOBS)
     defs = dg.Definitions(
         assets=pooled(ASSETS, configuration),
         asset_checks=list(CHECKS),
-        jobs=[*JOBS, *evaluation_jobs.JOBS, *formosa_jobs.JOBS],
+        jobs=list(jobs),
         schedules=list(schedules(running=configuration.daily)),
-        sensors=[*sensors(running=configuration.daily), *evaluation_jobs.SENSORS, *alarm_sensors.SENSORS],
+        sensors=[
+            *sensors(running=configuration.daily),
+            *evaluation_jobs.SENSORS,
+            *alarm_sensors.SENSORS,
+            lost_runs(jobs, running=configuration.lost_runs),
+        ],
         resources=configuration.resources(),
         # A process a step costs 15 s a subject instead of 3 (measured on two cores), and steps hand over files anyway.
         executor=dg.in_process_executor,

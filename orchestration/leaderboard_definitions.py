@@ -23,6 +23,7 @@ from assets.leaderboard import mart_asset
 from checks.board import BOARD_CHECKS, site_is_current
 from checks.leaderboard import mart_is_current
 from orchestration import variables
+from orchestration.lost_runs import lost_runs
 from orchestration.ownership import owned
 from resources.board import BoardResource
 from resources.models import WarehouseResource
@@ -117,14 +118,17 @@ def stale_mart(
     return dg.SensorResult(run_requests=[dg.RunRequest()], cursor=now)
 
 
-def build_defs(store: str, warehouse: str = "") -> dg.Definitions:
-    """The mart's definitions over one store."""
+JOBS = (mart_job, board_job, mart_currency_job)
+
+
+def build_defs(store: str, warehouse: str = "", *, restart_lost: bool = False) -> dg.Definitions:
+    """The mart's definitions over one store; `restart_lost` turns the sensor `lost_runs` on."""
     defs = dg.Definitions(
         assets=[mart_tables, leaderboard_mart, board_site],
         asset_checks=[mart_is_current, *BOARD_CHECKS],
-        jobs=[mart_job, board_job, mart_currency_job],
+        jobs=list(JOBS),
         schedules=[mart_currency],
-        sensors=[stale_mart],
+        sensors=[stale_mart, lost_runs(JOBS, running=restart_lost)],
         resources={
             "dbt": DbtCliResource(project_dir=project, profiles_dir=str(PROJECT), dbt_executable=DBT),
             "store": StoreResource(url=store),
@@ -136,4 +140,8 @@ def build_defs(store: str, warehouse: str = "") -> dg.Definitions:
     return owned(defs)
 
 
-defs = build_defs(os.environ.get(variables.STORE, "store"), os.environ.get("OTB_WAREHOUSE_FOLDER", ""))
+defs = build_defs(
+    os.environ.get(variables.STORE, "store"),
+    os.environ.get("OTB_WAREHOUSE_FOLDER", ""),
+    restart_lost=variables.switch(os.environ, variables.LOST_RUNS),
+)
