@@ -300,7 +300,7 @@ def test_docker_compose_reads_the_file(profile: list[str], tmp_path: Path) -> No
     example = (ROOT / "deploy" / "example.env").read_text()
     if profile:
         example = re.sub(r"(?m)^# ([A-Z_]+=)", r"\1", example).replace("COMPOSE_PROFILES=workers\n", "")
-    # Between the example's single quotes every $ of the hash is itself, for compose 1 and 2 alike; `$$` is two to compose 1.
+    # Between single quotes every $ of the hash is itself to compose 1 and 2; a `$$` without them is two to compose 1.
     example = example.replace("OTB_UI_PASSWORD_HASH=''", f"OTB_UI_PASSWORD_HASH='{HASH}'")
     (tmp_path / "filled.env").write_text(re.sub(r"(?m)^([A-Z_]+)=$", r"\1=x", example))
     command = [
