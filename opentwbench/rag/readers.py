@@ -29,7 +29,7 @@ SECONDS_A_FILE = 120.0
 """Most processor time for one file. A filing of the samples takes under 1 s."""
 
 MEMORY = 1024**3
-"""Address space of the reading process. The samples' files take under 0.13 GiB."""
+"""Address space of the reading process beyond its start. The samples' files take under 0.13 GiB."""
 
 
 def read_files(paths: Iterable[Path], seconds: float = SECONDS_A_FILE) -> list[tuple[Part, ...]]:

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 from support.bad_tasks import behave, late, parse
+from support.large_start import START as HELD
+from support.large_start import take
 from support.slow_start import START, echo
 
 from opentwbench.exam.model import RejectionReason
@@ -60,6 +62,13 @@ def test_each_task_has_its_own_time() -> None:
 def test_a_slow_start_is_not_the_time_of_a_task() -> None:
     found = run_isolated(echo, ["a", "b"], lambda task, why: why, processes=1, seconds=START - 1)
     assert list(found) == ["a", "b"]
+
+
+def test_a_large_start_is_not_the_memory_of_a_task() -> None:
+    small, large = 64 * 1024**2, HELD
+    found = list(run_isolated(take, [small, large], lambda task, why: why, processes=1, seconds=60, memory=HELD // 2))
+    assert found[0] == small
+    assert isinstance(found[1], Lost) and "MemoryError" in found[1].detail
 
 
 def test_no_worker_outlives_a_consumer_that_stops() -> None:
