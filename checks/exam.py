@@ -65,6 +65,10 @@ def published_items_stay(
     slug, place = context.op_execution_context.partition_key, store.open()
     name, public = products.PUBLISHED_ITEMS_STAY, target.open(place)
     place.remove(place.verdict(slug, name))
+    if not place.exists(place.dataset(slug)):
+        return result(
+            CheckOutcome(name, True, "warn", {}, f"{products.NO_SOURCE}: nothing is published that could leave")
+        )
     try:
         with place.folder(place.dataset(slug)) as folder:
             look = partial(products.published_items_stay, place, public, slug)

@@ -16,7 +16,7 @@ from assets.exam import subject_dataset
 from assets.publication import subject_publication
 from checks.exam import SUBJECT_CHECKS
 from opentwbench.dataset.model import Withdrawal
-from opentwbench.dataset.publication import Verdict
+from opentwbench.dataset.publication import PublicationRefused, Verdict
 from opentwbench.exam.exclusion_lists import Lists
 from opentwbench.exam.model import Exclusion, PaperItem, RejectionReason
 from opentwbench.exam.sitting import RowRecord
@@ -176,6 +176,17 @@ def test_a_first_publication_and_an_unchanged_one_pass(
     store.remove(store.publication(LIBRARY))
     found = the_check(materialized())
     assert (found.passed, figures(found)["detail"]) == (True, "nothing is published yet")
+
+
+def test_what_leaves_cannot_be_told_of_items_that_are_newer(store: Store) -> None:
+    """The asset check says so as a warning; the gate refuses such a data set for its own reasons."""
+    paper = own_papers(store)[0]
+    reparsed(store, rejected(paper))
+    assert products.build_dataset(store, store, LIBRARY, {}) is not None
+    settle(store, Lists())
+    store.write(store.items(LIBRARY), store.read(store.items(LIBRARY)) + b"\n")
+    with pytest.raises(PublicationRefused, match="why items leave cannot be said"):
+        products.published_items_stay(store, store, LIBRARY)
 
 
 def test_its_verdict_is_no_part_of_the_gate(

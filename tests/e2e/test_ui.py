@@ -148,7 +148,7 @@ def test_the_asset_graph_shows_six_assets_from_index_to_release(ui: Ui, page: An
     page.goto(f"{ui.url}/assets/exam_release?view=lineage&lineageScope=upstream&lineageDepth=6")
     for asset in ("ministry_index", "exam_papers", "subject_items", "subject_dataset", "subject_publication"):
         page.get_by_text(asset, exact=True).first.wait_for()
-    checks = len(BLOCKING_CHECKS)
+    checks = len(BLOCKING_CHECKS) + 1  # and the one that only warns
     page.get_by_text(f"{checks} / {checks} Passed").wait_for()
     # The third of the release asks whether it is still current, and no build runs it.
     page.get_by_text("2 / 3 Passed").wait_for()
