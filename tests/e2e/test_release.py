@@ -40,6 +40,7 @@ from opentwbench.board.pages import FIRST
 from opentwbench.dataset.validators import BLOCKING_CHECKS
 from opentwbench.evaluation.journal import read_responses
 from opentwbench.evaluation.mart import open_mart
+from resources.exam_products import PUBLISHED_ITEMS_STAY
 from samples.hub import WRITE, HubFault, LoopbackHub
 from samples.loopback import Fault, FaultKind, LoopbackMinistry
 from samples.model_endpoint import ModelEndpoint
