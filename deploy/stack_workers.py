@@ -39,6 +39,7 @@ from stack import (
     parser_of,
     postgres_bin,
     prepare,
+    who_restarted,
 )
 
 WORKERS = ("worker-one", "worker-two")
@@ -144,6 +145,7 @@ def rehearse(made: WorkersStack, folder: Path, partitions: list[str]) -> int:
     start = time.monotonic()
     statuses = disturbed(made, partitions, [lambda: made.kill_in_the_middle(WORKERS[0])])
     wrong = summary(made, partitions, statuses, time.monotonic() - start)
+    print(who_restarted(made, partitions), flush=True)
     return max(wrong, compare(folder, partitions, statuses))
 
 
