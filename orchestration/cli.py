@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import typer
 
-UNUSABLE_PLACE = 2
+FAULT, UNUSABLE_PLACE = 1, 2
 """Exit status, that of wrong arguments, where a file or folder that was named cannot be read or written."""
 
 
@@ -217,6 +217,13 @@ def main() -> None:
         application(None if "_OTB_COMPLETE" in os.environ else sys.argv[1:])()
     except BrokenPipeError:
         raise
+    except RuntimeError as error:
+        from opentwbench.exam.workers import WorkersError
+
+        if not isinstance(error, WorkersError):
+            raise
+        print(f"otb: {error}", file=sys.stderr)
+        raise SystemExit(FAULT) from error
     except OSError as error:
         # A place that a command was told to read or write and cannot: a folder, a read-only disk, a file for a folder.
         if error.filename is None:

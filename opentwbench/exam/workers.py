@@ -35,8 +35,15 @@ CLOCK = 10.0
 """How many times its processor time a task may take by the clock. Only a task that waits comes so far, or one on a
 machine of which it gets less than a tenth; what is late on a busy machine alone is no fault of the file."""
 
+MOST_STARTS = 3
+"""Workers in a row that end before they can begin, until the whole is given up: the machine cannot start any."""
+
 BY_CLOCK_ALONE = sys.platform == "win32"
 """Where no timer of the processor can end a process, the clock is the limit."""
+
+
+class WorkersError(RuntimeError):
+    """No worker can begin on this machine. No task is to blame for it, so none is answered by `lost`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +79,8 @@ def run_isolated(
     A task whose worker dies, or that needs more than `seconds` of processor time (all threads together) or CLOCK times
     that by the clock, its start not counted, yields `lost(task, why)`. An exception in `function` counts as a death of
     that task. A worker may take `memory` bytes of address space more than its start took (not held on Windows) and
-    leaves no core file. Raises ValueError for fewer than one process.
+    leaves no core file. A worker that ends before it has begun costs no task anything: its task is given to another.
+    Raises ValueError for fewer than one process, WorkersError when MOST_STARTS workers in a row do not begin.
     """
     if processes < 1:
         raise ValueError(f"{processes} processes")
@@ -82,6 +90,7 @@ def run_isolated(
         waiting = deque(range(len(tasks)))
         following = 0
         while following < len(tasks):
+            waiting.extendleft(pool.given_back())
             pool.feed(waiting, tasks)
             for index, outcome in pool.collect():
                 results[index] = lost(tasks[index], outcome) if isinstance(outcome, Lost) else outcome
@@ -99,6 +108,8 @@ class _Pool(Generic[Task, Result]):
         self._patience = seconds if BY_CLOCK_ALONE else CLOCK * seconds
         self._memory = memory
         self._context = multiprocessing.get_context("spawn")
+        self._given_back: list[int] = []
+        self._failed_starts = 0
         self._workers = [self._spawn() for _ in range(size)]
 
     def _spawn(self) -> _Worker:
@@ -109,6 +120,11 @@ class _Pool(Generic[Task, Result]):
         process.start()
         theirs.close()
         return _Worker(process, ours)
+
+    def given_back(self) -> list[int]:
+        """The tasks of workers that never began, to be given out again."""
+        back, self._given_back = self._given_back, []
+        return back
 
     def feed(self, waiting: deque[int], tasks: Sequence[Task]) -> None:
         """Give every idle worker a task."""
@@ -133,19 +149,25 @@ class _Pool(Generic[Task, Result]):
                 if (answer := self._take(worker)) is not None:
                     yield answer
             elif time.monotonic() >= worker.deadline:
-                late = f"no result after {self._patience:g} s" if worker.ready else f"not begun in {START_SECONDS:g} s"
-                yield self._replace(worker, Lost(True, late))
+                if worker.ready:
+                    yield self._replace(worker, Lost(True, f"no result after {self._patience:g} s"))
+                else:
+                    self._give_back(worker, f"not begun in {START_SECONDS:g} s")
 
     def _take(self, worker: _Worker) -> tuple[int, Result | Lost] | None:
-        """A task's end; None when the worker only said that it is ready."""
+        """A task's end; None when the worker only said that it is ready, or never was and gave its task back."""
         assert worker.index is not None
         try:
             failed, value = worker.pipe.recv()
         except (EOFError, OSError):
             worker.process.join(5)
+            if not worker.ready:
+                self._give_back(worker, f"exit code {worker.process.exitcode}")
+                return None
             return self._replace(worker, self._why_dead(worker.process.exitcode))
         if failed is None:
             worker.ready, worker.deadline = True, time.monotonic() + self._patience
+            self._failed_starts = 0
             return None
         index, worker.index = worker.index, None
         return index, Lost(False, value) if failed else value
@@ -154,6 +176,16 @@ class _Pool(Generic[Task, Result]):
         if not BY_CLOCK_ALONE and exit_code == -signal.SIGPROF:
             return Lost(True, f"no result after {self._seconds:g} s of processor time")
         return Lost(False, f"the worker died (exit code {exit_code})")
+
+    def _give_back(self, worker: _Worker, why: str) -> None:
+        """A worker that never began: it has not seen its task, so the task goes to another. Raises WorkersError."""
+        self._failed_starts += 1
+        if self._failed_starts >= MOST_STARTS:
+            raise WorkersError(
+                f"no worker process can begin on this machine ({why}); tried {self._failed_starts} times"
+            )
+        index, _ = self._replace(worker, Lost(False, why))
+        self._given_back.append(index)
 
     def _replace(self, worker: _Worker, why: Lost) -> tuple[int, Lost]:
         assert worker.index is not None

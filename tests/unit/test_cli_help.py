@@ -12,8 +12,9 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
+from opentwbench.exam.workers import WorkersError
 from orchestration import variables
-from orchestration.cli import COMMANDS, application
+from orchestration.cli import COMMANDS, application, main
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -82,3 +83,21 @@ def test_a_command_works_where_the_variable_says(tmp_path: Path, monkeypatch: py
     words = ["run", "list", "--json"]
     assert CliRunner().invoke(application(words), words).exit_code == 0
     assert CliRunner().invoke(application([*words, "--store", "here"]), [*words, "--store", "here"]).exit_code == 0
+
+
+def test_workers_that_cannot_begin_are_a_sentence_and_no_traceback(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fail(error: RuntimeError) -> None:
+        def command() -> None:
+            raise error
+
+        monkeypatch.setattr("orchestration.cli.application", lambda arguments: command)
+
+    fail(WorkersError("no worker process can begin"))
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert (ended.value.code, capsys.readouterr().err) == (1, "otb: no worker process can begin\n")
+    fail(RuntimeError("a fault of ours"))
+    with pytest.raises(RuntimeError, match="a fault of ours"):
+        main()

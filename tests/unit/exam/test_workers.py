@@ -7,13 +7,14 @@ from pathlib import Path
 
 import pytest
 from support.bad_tasks import behave, late, parse
+from support.failed_start import Stillborn, starts
 from support.large_start import START as HELD
 from support.large_start import take
 from support.slow_start import START, echo
 
 from opentwbench.exam.model import RejectionReason
 from opentwbench.exam.paper import parse_pairs
-from opentwbench.exam.workers import CLOCK, Lost, run_isolated
+from opentwbench.exam.workers import CLOCK, MOST_STARTS, Lost, WorkersError, run_isolated
 
 LIMIT = 5.0
 """Processor time of a task, in seconds. A sound one takes milliseconds of it, however busy the machine is."""
@@ -69,6 +70,22 @@ def test_a_large_start_is_not_the_memory_of_a_task() -> None:
     found = list(run_isolated(take, [small, large], lambda task, why: why, processes=1, seconds=60, memory=HELD // 2))
     assert found[0] == small
     assert isinstance(found[1], Lost) and "MemoryError" in found[1].detail
+
+
+@pytest.mark.parametrize("processes", [1, 2])
+def test_a_worker_that_never_began_costs_no_task(tmp_path: Path, processes: int) -> None:
+    tasks = [f"task {n}" for n in range(6)]
+    work = Stillborn(tmp_path, times=MOST_STARTS - 1)
+    assert list(run_isolated(work, tasks, lambda task, why: f"lost {task}", processes=processes, seconds=60)) == tasks
+    assert starts(tmp_path) == MOST_STARTS - 1
+
+
+def test_a_machine_where_no_worker_can_begin_stops_the_work_and_blames_no_file(tmp_path: Path) -> None:
+    work = Stillborn(tmp_path, times=100)
+    with pytest.raises(WorkersError, match=rf"no worker process can begin .* \(exit code 9\); tried {MOST_STARTS}"):
+        list(run_isolated(work, ["a", "b"], lambda task, why: f"lost {task}", processes=1, seconds=60))
+    assert starts(tmp_path) == MOST_STARTS
+    assert multiprocessing.active_children() == []
 
 
 def test_no_worker_outlives_a_consumer_that_stops() -> None:
