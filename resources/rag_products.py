@@ -18,7 +18,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from opentwbench.dataset.files import JSONL_NAME, read_jsonl
-from opentwbench.dataset.manifest import read_withdrawals
+from opentwbench.dataset.manifest import WITHDRAWN_NAME, read_withdrawals
 from opentwbench.dataset.model import DatasetError, Withdrawal
 from opentwbench.dataset.publication import Published, folder_hashes
 from opentwbench.dataset.validators import CheckOutcome
@@ -116,7 +116,7 @@ def make_dataset(store: Store, public: Store) -> str:
     """Write the folder from the contexts of all categories; returns its version.
 
     Its changelog continues what is published in `public`. Raises DatasetError as `write_release`, and for a category
-    whose contexts are not those of its items now.
+    whose contexts are not those of its items now, and for a list of withdrawn items that is gone.
     """
     names = categories(store)
     if not names:
@@ -137,7 +137,12 @@ def make_dataset(store: Store, public: Store) -> str:
 
 
 def _withdrawals(store: Store) -> tuple[Withdrawal, ...]:
+    """The store's list; raises DatasetError where it is gone: that would take back in silence what a person decided."""
     if not store.exists(WITHDRAWN):
+        path = f"{DATASET}/{WITHDRAWN_NAME}"
+        if store.exists(path) and (count := sum(1 for _ in store.lines(path))):
+            said = f"{WITHDRAWN} is gone, and the data set has {count} withdrawn items"
+            raise DatasetError(f"{said}: put it back; an empty file takes them back")
         return ()
     with store.folder("tw_rag") as folder:
         return read_withdrawals(folder / Path(WITHDRAWN).name)

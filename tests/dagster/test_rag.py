@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 
 from assets.rag import ASSETS, rag_contexts, rag_dataset, rag_publication
 from checks.rag import RAG_CHECKS
+from opentwbench.dataset.model import DatasetError, Withdrawal
 from opentwbench.formosa.output import items_bytes
 from opentwbench.formosa.window_files import windows_bytes
 from opentwbench.rag.tw_rag.dataset_checks import CHECKS
@@ -164,3 +165,26 @@ def test_a_withdrawn_item_stays_published_and_leaves_the_scored_set(store: Store
         assert chosen in (folder / "withdrawn.jsonl").read_text()
     assert after["version"] != before["version"]
     assert after["counts"] == {"items": 120, "withdrawn": 1, "scored": 119}
+
+
+def test_a_list_of_withdrawn_items_that_is_gone_stops_the_build(store: Store) -> None:
+    assert products.build(store, store).state == "published"
+    with store.folder(products.PUBLICATION) as folder:
+        chosen = json.loads((folder / "benchmark.jsonl").read_bytes().splitlines()[7])["item_id"]
+        before = (folder / "manifest.json").read_bytes()
+    products.withdraw(store, Withdrawal(chosen, "text_damaged", "2026-11-30", "window cut in a word"))
+    assert products.build(store, store).state == "published"
+    with store.folder(products.PUBLICATION) as folder:
+        withdrawn = (folder / "manifest.json").read_bytes()
+    store.remove(products.WITHDRAWN)
+    with pytest.raises(DatasetError, match=r"withdrawn\.jsonl is gone, and the data set has 1 withdrawn items"):
+        products.build(store, store)
+    with store.folder(products.PUBLICATION) as folder:
+        assert (folder / "manifest.json").read_bytes() == withdrawn != before
+    store.write(products.WITHDRAWN, b"")
+    assert products.build(store, store).state == "published"
+    with store.folder(products.PUBLICATION) as folder:
+        manifest = json.loads((folder / "manifest.json").read_text())
+        assert manifest["counts"]["withdrawn"] == 0
+        assert "reinstated" in (folder / "CHANGELOG.md").read_text()
+    assert products.build(store, store).state == "published"  # the file may stay empty, or be gone once all is back
