@@ -152,12 +152,13 @@ class Attribution:
     who: str = ""
 
     def __post_init__(self) -> None:
-        _demand("group", self.group, len(self.group) == 64 and _is_hex(self.group))
-        _demand("copies", self.copies, len(self.copies) == 16 and _is_hex(self.copies))
-        _demand("kind", self.kind, self.kind in set(Kind))
-        _demand("note", self.note, bool(self.note.strip()) and _is_line(self.note, MAX_NOTE))
-        _demand("date", self.date, _is_date(self.date))
-        _demand("who", self.who, _is_line(self.who, MAX_WHO))
+        _demand("group", self.group, len(self.group) == 64 and _is_hex(self.group), "not 64 hex digits")
+        _demand("copies", self.copies, len(self.copies) == 16 and _is_hex(self.copies), "not 16 hex digits")
+        _demand("kind", self.kind, self.kind in set(Kind), "no kind of finding")
+        _demand("note", self.note, bool(self.note.strip()), "empty; say in one line what was seen")
+        _demand("note", self.note, _is_line(self.note, MAX_NOTE), f"not one printable line of at most {MAX_NOTE}")
+        _demand("date", self.date, _is_date(self.date), "not a day as YYYY-MM-DD")
+        _demand("who", self.who, _is_line(self.who, MAX_WHO), f"not one printable line of at most {MAX_WHO}")
 
     def line(self) -> bytes:
         """The attribution as one line of its file, without the line feed."""
@@ -167,9 +168,9 @@ class Attribution:
 _FIELDS = {f.name for f in fields(Attribution)}
 
 
-def _demand(name: str, value: object, fulfilled: bool) -> None:
+def _demand(name: str, value: object, fulfilled: bool, fault: str) -> None:
     if not fulfilled:
-        raise AttributionError(f"{name}: {excerpt(value)}")
+        raise AttributionError(f"{name}: {excerpt(value)}: {fault}" if value else f"{name}: {fault}")
 
 
 def _is_hex(text: str) -> bool:
@@ -215,8 +216,8 @@ def _attribution(line: bytes) -> Attribution:
     if not isinstance(record, dict) or record.keys() != _FIELDS:
         raise AttributionError(f"fields: {excerpt(sorted(record) if isinstance(record, dict) else record, 120)}")
     for name, value in record.items():
-        _demand(name, value, isinstance(value, str))
-    _demand("kind", record["kind"], record["kind"] in set(Kind))
+        _demand(name, value, isinstance(value, str), "no text")
+    _demand("kind", record["kind"], record["kind"] in set(Kind), "no kind of finding")
     return Attribution(**{**record, "kind": Kind(record["kind"])})
 
 
