@@ -24,7 +24,7 @@ from opentwbench.evaluation.client import EndpointError
 from opentwbench.evaluation.journal import JournalError
 from opentwbench.rag import downloads, report, stages
 from opentwbench.rag.asking import Asked
-from opentwbench.rag.model import Judged, RagError
+from opentwbench.rag.model import DATASETS, Judged, RagError
 from orchestration import variables
 from orchestration.local_store import root
 from orchestration.withdrawal_commands import DateOption, EvidenceOption, ItemArgument, dated, plain
@@ -46,7 +46,7 @@ app = typer.Typer(help="Benchmark a retrieval system: answers, recall, a judge."
 
 ConfigOption = Annotated[Path | None, typer.Option(help="YAML settings (docs/rag.md).", show_default=False)]
 DatasetOption = Annotated[
-    str | None, typer.Option(help="locomo, syllabusqa, qasper, financebench or tw_rag.", show_default=False)
+    str | None, typer.Option(help=f"{', '.join(DATASETS)}.", show_default=False)
 ]
 DataOption = Annotated[Path | None, typer.Option(help="Folder of the original files.", show_default=False)]
 SystemOption = Annotated[
