@@ -45,9 +45,7 @@ P = ParamSpec("P")
 app = typer.Typer(help="Benchmark a retrieval system: answers, recall, a judge.", no_args_is_help=True)
 
 ConfigOption = Annotated[Path | None, typer.Option(help="YAML settings (docs/rag.md).", show_default=False)]
-DatasetOption = Annotated[
-    str | None, typer.Option(help=f"{', '.join(DATASETS)}.", show_default=False)
-]
+DatasetOption = Annotated[str | None, typer.Option(help=f"{', '.join(DATASETS)}.", show_default=False)]
 DataOption = Annotated[Path | None, typer.Option(help="Folder of the original files.", show_default=False)]
 SystemOption = Annotated[
     str | None, typer.Option(help="bm25, dense, hybrid, openviking or contexts.", show_default=False)
