@@ -100,6 +100,8 @@ def test_an_instance_holds_each_pool_to_one_and_retries_what_was_killed(name: st
     assert settings["run_retries"] == {"enabled": True, "max_retries": 2, "retry_on_asset_or_op_failure": False}
     assert settings["telemetry"] == {"enabled": False}
     assert settings["run_monitoring"]["enabled"] is True
+    # Unset, the place that a killed run held in a pool is taken for ever: what is started again waits in the queue.
+    assert settings["run_monitoring"]["free_slots_after_run_end_seconds"] == 60
     assert settings["freshness"] == {"enabled": True}
 
 
