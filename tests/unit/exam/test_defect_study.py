@@ -233,6 +233,7 @@ def test_damage_to_rows_is_caught(defect: Defect[Any], sound: Sound, tmp_path: P
     trials = []
     for seed in range(3):
         rows = defect.plant(list(sound.dataset.rows), Random(seed))
+        assert rows is not None, f"{defect.name} changes nothing in the sound rows"
         folder = write_dataset(replace(sound.dataset, rows=tuple(rows)), tmp_path / f"damaged-{seed}").folder
         trials.append(judge_folder(folder, sound.compare))
     assert_caught(defect, trials)
