@@ -100,14 +100,15 @@ def list_runs(store: RunsStoreOption = "store", as_json: JsonOption = False) -> 
 
 def _overview(folder: Path) -> dict[str, Any]:
     record = read_run(folder)
-    spending, errors = Spending(), 0
+    spending, replies, errors = Spending(), 0, 0
     for response in read_responses(folder):
-        spending.add(response)
+        spending.add(response)  # which passes over what was taken from another run
+        replies += not response.error
         errors += bool(response.error)
     return {
         **asdict(record),
         "questions": record.n_items * record.repeats,
-        "answered": spending.responses - errors,
+        "answered": replies,
         "errors": errors,
         "tokens": spending.tokens,
         "adjustments": read_adjustments(folder),

@@ -56,6 +56,14 @@ def test_runs_are_listed_with_what_they_used(endpoint: ModelEndpoint, place: Pat
     assert "prompt_tokens" in run(place, "costs", name).stdout
 
 
+def test_replies_taken_from_another_run_are_answers(endpoint: ModelEndpoint, place: Path) -> None:
+    evaluate(endpoint, place, "one")
+    write_items(place / "items.jsonl", N + 2)
+    name = evaluate(endpoint, place, "one", "--reuse", "all")
+    listed = {each["run_id"]: each for each in json.loads(run(place, "list", "--json").stdout)}
+    assert (listed[name]["answered"], listed[name]["questions"], listed[name]["errors"]) == (N + 2, N + 2, 0)
+
+
 def test_an_item_is_shown_with_its_prompt_reply_and_readings(endpoint: ModelEndpoint, place: Path) -> None:
     hostile = "\x1b[31m紅\x07 [bold]粗[/bold] \\boxed{B}"
     endpoint.plant(Rule(Kind.TEXT, "第3題", None, text=hostile))
