@@ -7,8 +7,10 @@ the schemas (warehouse.py) and where the records stand (resources/board_tables.p
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from datetime import date
 from typing import Any
 
 from opentwbench.dataset.contract import MAX_TEXT, excerpt
@@ -108,12 +110,25 @@ def model_card_row(record: Mapping[str, Any], where: str) -> dict[str, Any]:
     for name in _CARD_TEXTS:
         if row[name] is not None and not (isinstance(row[name], str) and 0 < len(row[name]) <= MAX_NAME):
             raise DatasetError(f"{where}: {name} is no text of 1 to {MAX_NAME} characters")
+    if row["released"] is not None and not _is_date(row["released"]):
+        raise DatasetError(f"{where}: released: {excerpt(row['released'])}: no date as YYYY-MM or YYYY-MM-DD")
     for name in _CARD_NUMBERS:
         row[name] = None if row[name] is None else _parameters(row[name], f"{where}: {name}")
     for name in (*_CARD_FLAGS, "is_sample"):
         if not isinstance(row[name], bool) and (row[name] is not None or name == "is_sample"):
             raise DatasetError(f"{where}: {name} is neither true nor false")
     return row
+
+
+def _is_date(text: str) -> bool:
+    """Whether it is a month or a day: a study would leave a model with another date out as one without any."""
+    if not re.fullmatch(r"[0-9]{4}-[0-9]{2}(-[0-9]{2})?", text):
+        return False
+    try:
+        date.fromisoformat(text if len(text) > 7 else f"{text}-01")
+    except ValueError:
+        return False
+    return True
 
 
 def _parameters(value: object, where: str) -> float:

@@ -62,6 +62,11 @@ def test_a_card_states_what_it_states_and_no_more() -> None:
     )
 
 
+@pytest.mark.parametrize("released", ["2026-09", "2024-02-29", None])
+def test_a_month_or_a_day_is_a_date_of_release(released: str | None) -> None:
+    assert model_card_row({"model": "m", "released": released}, "line 1")["released"] == released
+
+
 @pytest.mark.parametrize(
     ("planted", "said"),
     [
@@ -71,6 +76,8 @@ def test_a_card_states_what_it_states_and_no_more() -> None:
         ({"parameters_b": True}, "is no number"), ({"parameters_b": 0}, "above 0"),
         ({"parameters_b": 8e9}, "thousand millions"), ({"parameters_b": float("nan")}, "thousand millions"),
         ({"taiwan_tuned": "yes"}, "neither true nor false"), ({"is_sample": None}, "neither true nor false"),
+        ({"released": "2026-13-01"}, "released: 2026-13-01: no date"), ({"released": "2026-13"}, "no date"),
+        ({"released": "2026-02-30"}, "no date"), ({"released": "November 2026"}, "as YYYY-MM or YYYY-MM-DD"),
     ],
 )  # fmt: skip
 def test_a_card_of_another_form_is_refused_with_its_place(planted: dict[str, Any], said: str) -> None:
