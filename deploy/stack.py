@@ -389,6 +389,8 @@ def carry_out(
     if (ROOT / ".env").exists():
         # Dagster's code servers read it where they start, over what they were started with (measured).
         parser.error(f"{ROOT / '.env'} would take the place of the rehearsal's own settings: move it away first")
+    if options.partitions < 1:
+        parser.error("--partitions must be at least 1")  # a negative number would leave out the last subjects
     if options.folder.exists():
         parser.error(f"{options.folder} is there already")
     from opentwbench.exam.subjects import REGISTRY

@@ -61,7 +61,7 @@ def test_a_location_that_did_not_come_back_is_an_error(
 def test_what_is_kept_was_compared_and_ends_with_its_status(
     script: Any, rehearsed: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    made = SimpleNamespace(is_up=lambda: True, restart=print, ports={"webserver": 1})
+    made = SimpleNamespace(is_up=lambda: True, restart=print, ports={"webserver": 1}, runs=lambda **_: [])
 
     def interrupted() -> None:
         rehearsed.append("kept")
@@ -70,3 +70,13 @@ def test_what_is_kept_was_compared_and_ends_with_its_status(
     monkeypatch.setattr(script.signal, "pause", interrupted)
     assert script.rehearse(made, tmp_path, ["x"], keep=True) == 0
     assert rehearsed == ["compared", "kept"]
+
+
+@pytest.mark.parametrize("number", ["0", "-3"])
+def test_a_number_of_subjects_below_one_is_refused(
+    script: Any, number: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        script.main([str(tmp_path / "new"), "--partitions", number])
+    assert ended.value.code == 2 and "--partitions must be at least 1" in capsys.readouterr().err
+    assert not (tmp_path / "new").exists()
