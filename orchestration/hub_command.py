@@ -19,6 +19,7 @@ from rich.table import Table
 from opentwbench.dataset.hub_plan import COMBINED
 from opentwbench.exam.subjects import REGISTRY
 from orchestration.options import StoreOption
+from resources.connections import NOT_APPLIED
 from resources.hub_client import HubError
 from resources.hub_publishing import (
     MAX_PUSHES,
@@ -53,7 +54,8 @@ Endpoint = Annotated[str, typer.Option(envvar="HF_ENDPOINT", help="Address of th
 TokenEnv = Annotated[str, typer.Option(help="Environment variable that holds the token.")]
 Private = Annotated[bool, typer.Option("--private", help="Make new repositories private, and read with the token.")]
 SampleOption = Annotated[
-    str, typer.Option(envvar="OTB_HUB_SAMPLE", help="Edition of the sample, for the combined set.")
+    str,
+    typer.Option(envvar="OTB_HUB_SAMPLE", help="Edition of the sample, for the combined set; 'none' takes it away."),
 ]
 Jobs = Annotated[int, typer.Option(min=1, max=MAX_PUSHES, help="Data sets at once.")]
 AsJson = Annotated[bool, typer.Option("--json", help="One JSON object a data set and line.")]
@@ -133,7 +135,7 @@ def _open(names: Sequence[str] | None, store: str, settings: HubSettings) -> tup
             _stop(USAGE, f"no data set {unknown[0]!r} in the registry")
         if not wanted:
             _stop(USAGE, f"{store} holds no data set: otb build exam makes them")
-        if settings.sample and not Path(settings.sample).is_file():
+        if settings.sample not in ("", NOT_APPLIED) and not Path(settings.sample).is_file():
             _stop(USAGE, f"--sample {settings.sample}: there is no such file")
         hub = settings.open()
         hub.repository(wanted[0])  # a namespace that is none is found before anything is read

@@ -22,7 +22,7 @@ class HubResource(dg.ConfigurableResource):
     endpoint: str = Field(default="", description="Empty: HF_ENDPOINT, else the public Hub")
     token_env: str = Field(default=TOKEN_ENV, description="Environment variable that holds the token")
     private: bool = Field(default=False, description="Make new repositories private, and read them with the token")
-    sample: str = Field(default="", description="File of the sample's edition; empty: no configuration 'sample'")
+    sample: str = Field(default="", description="File of the sample's edition; 'none' takes it away")
     attempts: int = Field(default=_PATIENCE.attempts, ge=1, le=100, description="Attempts at one step of a push")
     backoff_seconds: float = Field(default=_PATIENCE.backoff_seconds, gt=0, le=3600)
     read_seconds: float = Field(default=READ_SECONDS, gt=0, description="Longest time to read one repository back")

@@ -20,7 +20,7 @@ from typing import Any
 
 from opentwbench.dataset.contract import ItemRow, excerpt
 from opentwbench.dataset.files import JSONL_NAME, rows_from_jsonl
-from opentwbench.dataset.hub_combined import Before, Part, Sample, combine
+from opentwbench.dataset.hub_combined import SAMPLE_NAME, Before, Part, Sample, combine
 from opentwbench.dataset.hub_plan import (
     COMBINED,
     VERSIONED,
@@ -40,6 +40,7 @@ from opentwbench.evaluation.client import NO_SECRET, EndpointError, Secret
 from opentwbench.evaluation.sample import SampleError, read_edition, standing
 from opentwbench.exam.subjects import REGISTRY
 from resources import exam_products as products
+from resources.connections import NOT_APPLIED
 from resources.hub_client import HubClient, HubError, HubRefused, Patience, Pause
 from resources.hub_reading import READ_SECONDS, ReadBackError, read_back
 from resources.store import Store
@@ -65,7 +66,7 @@ class HubSettings:
     private: bool = False
     """Make repositories private, and read them back with the token."""
     sample: str = ""
-    """File of the sample's edition; '' leaves the configuration `sample` out of the combined set."""
+    """File of the sample's edition; '' while the combined set has none, 'none' to take it away."""
     patience: Patience = field(default_factory=Patience)
     read_seconds: float = READ_SECONDS
 
@@ -148,10 +149,15 @@ def subject_release(store: Store, slug: str) -> Release:
 def combined_release(store: Store, sample: str = "") -> Release:
     """The combined set of every subject that passes the gate.
 
-    Raises PublicationRefused when a subject of the version published last is withheld now: readers would lose it in
-    silence. One that was never in it is left out, with its reason.
+    Raises PublicationRefused when a subject of the version published last is withheld now, or its sample is named no
+    more: readers would lose it in silence. A subject that was never in it is left out, with its reason. `sample`: the
+    edition's file, or NOT_APPLIED to take the sample away.
     """
     before = published_before(store)
+    if not sample and _has_sample(store):
+        raise PublicationRefused(
+            f"{COMBINED} holds a sample and no edition is named (--sample, OTB_HUB_SAMPLE; {NOT_APPLIED} takes it away)"
+        )
     parts, left_out = [], {}
     for slug in store.slugs("datasets"):
         if slug not in REGISTRY:
@@ -175,7 +181,7 @@ def _part(store: Store, slug: str) -> Part:
 
 def _sample(path: str, parts: Sequence[Part]) -> Sample | None:
     """The edition as far as it is published: withdrawn items stay, as in the data sets; lost ones leave."""
-    if not path:
+    if path in ("", NOT_APPLIED):
         return None
     try:
         edition = read_edition(Path(path))
@@ -186,6 +192,11 @@ def _sample(path: str, parts: Sequence[Part]) -> Sample | None:
     for part in parts:
         aliases |= json.loads(part.files[MANIFEST_NAME])["aliases"]
     return Sample(edition.name, edition.digest, standing(edition, published, (), aliases).scored)
+
+
+def _has_sample(store: Store) -> bool:
+    record = store.read_json_or_none(store.hub(COMBINED))
+    return record is not None and any(Path(name).name == SAMPLE_NAME for name in record["files"])
 
 
 def published_before(store: Store) -> Before:

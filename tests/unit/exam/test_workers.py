@@ -43,7 +43,9 @@ def test_a_death_costs_its_own_task() -> None:
 def test_a_hang_is_bounded() -> None:
     results = run(["a", "hang", "b", "c"], seconds=LIMIT)
     assert [isinstance(r, Lost) for r in results] == [False, True, False, False]
-    assert results[1] == Lost(True, f"no result after {LIMIT:g} s of processor time")
+    # A machine of which it gets less than a tenth ends it by the clock.
+    ends = (f"no result after {LIMIT:g} s of processor time", f"no result after {CLOCK * LIMIT:g} s")
+    assert results[1] in [Lost(True, end) for end in ends]
 
 
 def test_what_waits_is_bounded_by_the_clock() -> None:

@@ -269,9 +269,12 @@ def test_the_combined_set_reads_the_same_in_every_configuration(hub: LoopbackHub
     write_subject(store, FIRST, 70)
     newer = combined_release(store, str(tmp_path / "edition.json"))
     assert f"previous version: {release.version}" in newer.files["CHANGELOG.md"].decode()
+    with pytest.raises(PublicationRefused, match=f"{COMBINED} holds a sample and no edition is named"):
+        combined_release(store)
+    assert "sample" not in combined_release(store, "none").configs
     store.remove(store.verdict(THIRD, "merged_stems"))
     with pytest.raises(PublicationRefused, match=f"{THIRD}, which {COMBINED} holds, is withheld"):
-        combined_release(store)
+        combined_release(store, "none")
 
 
 def test_a_subject_that_was_never_in_the_combined_set_is_left_out_with_its_reason(tmp_path: Path) -> None:
