@@ -10,6 +10,7 @@ import dagster as dg
 
 from opentwbench.exam.tables import table
 from resources import currency
+from resources.apparatus import TABLE, Apparatus
 from resources.currency import Currency
 from resources.formosa import FormosaResource
 from resources.formosa_places import Track
@@ -102,6 +103,15 @@ def scores_are_current(store: StoreResource, warehouse: WarehouseResource) -> dg
     return result(on_disk(place, lambda: currency.scores(Places(place), warehouse.open(place))))
 
 
+@dg.asset_check(
+    asset=dg.AssetKey(["raw", TABLE]), description="Every study was conducted on the responses and keys of now"
+)
+def studies_are_current(store: StoreResource, warehouse: WarehouseResource) -> dg.AssetCheckResult:
+    """By the digests of the raw tables and of the code."""
+    place = store.open()
+    return result(on_disk(place, lambda: currency.studies(Apparatus(place, warehouse.open(place).raw))))
+
+
 CURRENCY_CHECKS = (
     publications_are_current,
     release_is_current,
@@ -111,4 +121,5 @@ CURRENCY_CHECKS = (
     formosa_is_current,
     rag_is_current,
     scores_are_current,
+    studies_are_current,
 )

@@ -23,7 +23,7 @@ from opentwbench.board.site import SiteError, build_site, read_record, whole
 from opentwbench.evaluation.mart import DATABASE, MartError
 from orchestration.options import StoreFolderOption
 from resources.store import Store, StoreError
-from resources.warehouse import warehouse_of
+from resources.warehouse import Warehouse, warehouse_of
 
 USAGE, STALE, FAULTY = 2, 3, 4
 
@@ -77,8 +77,10 @@ def build(
     except (LinkError, StoreError, MartError, SiteError) as error:
         _stop(USAGE, str(error))
     seconds = round(time.monotonic() - started, 1)
+    stale = _stale_studies(store, house)
     if as_json:
-        print(json.dumps({**asdict(written), "seconds": seconds, "open": str(out / "index.html")}))
+        about = {"seconds": seconds, "stale_studies": stale, "open": str(out / "index.html")}
+        print(json.dumps({**asdict(written), **about}))
         return
     Console().print(
         f"{out / 'index.html'}: {written.pages:,} pages, {written.items:,} items, {written.charts:,} charts, "
@@ -86,6 +88,7 @@ def build(
         highlight=False,
         soft_wrap=True,
     )
+    _say_stale(stale)
 
 
 @app.command(epilog=STATUSES)
@@ -110,21 +113,40 @@ def check(
         _stop(USAGE, f"{out} is no site")
     try:
         links = Links(record.cards if cards is None else cards, record.report if report is None else report)
-        current = record.shows(mart_digest(warehouse_of(Store(store), warehouse).folder / DATABASE), links)
+        house = warehouse_of(Store(store), warehouse)
+        current = record.shows(mart_digest(house.folder / DATABASE), links)
     except (LinkError, StoreError, MartError) as error:
         _stop(USAGE, str(error))
-    found = whole(out)
+    found, stale = whole(out), _stale_studies(store, house)
     if as_json:
         built = {"cards": record.cards, "report": record.report}
         about = {"whole": found.whole, "current": current, **built, "pages": found.pages, "links": found.links}
-        print(json.dumps({**about, "count": found.count, "problems": found.problems}, ensure_ascii=False))
+        about |= {"stale_studies": stale, "count": found.count, "problems": found.problems}
+        print(json.dumps(about, ensure_ascii=False))
     else:
         standing = "current" if current else "stale"
         standing += f"; cards {record.cards or 'nowhere'}, report {record.report or 'nowhere'}"
         print(f"{found.pages:,} pages, {found.links:,} links, {found.count:,} problems; {standing}")
         for problem in found.problems:
             print(problem)
+        _say_stale(stale)
     raise typer.Exit(FAULTY if not found.whole else 0 if current else STALE)
+
+
+def _stale_studies(store: str, house: Warehouse) -> list[str]:
+    """Studies of the store that were conducted on other responses or keys: the site shows them as they were."""
+    from opentwbench.apparatus.result import StudyError
+    from resources.apparatus import Apparatus
+
+    try:
+        return Apparatus(Store(store), house.raw).stale()
+    except StudyError as error:
+        _stop(USAGE, str(error))
+
+
+def _say_stale(studies: list[str]) -> None:
+    if studies:
+        print(f"stale studies: {', '.join(studies)}; otb apparatus run, otb mart build and this again", file=sys.stderr)
 
 
 def _stop(code: int, words: str) -> NoReturn:

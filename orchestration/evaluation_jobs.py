@@ -28,7 +28,7 @@ scores_job = dg.define_asset_job(
 
 tables_job = dg.define_asset_job(
     "tables_job",
-    selection=dg.AssetSelection.key_prefixes(["raw"]) | dg.AssetSelection.groups("apparatus"),
+    selection=(dg.AssetSelection.key_prefixes(["raw"]) | dg.AssetSelection.groups("apparatus")) - CURRENCY,
     description="Everything that the mart is built from, as Parquet tables, and the apparatus studies over them.",
 )
 

@@ -183,7 +183,7 @@ def _table(lines: Sequence[dict[str, Any]]) -> Table:
     # A plan reads nothing back and a push compares no items: a column without a cell leaves its width to the names.
     shown = [place for place in range(len(COLUMNS)) if place == 0 or any(row[place] for row in rows)]
     for place in shown:
-        table.add_column(COLUMNS[place], overflow="fold")
+        table.add_column(COLUMNS[place], no_wrap=place == 0, overflow="fold")  # a slug is to be copied
     for row in rows:
         table.add_row(*(row[place] for place in shown))
     return table

@@ -33,6 +33,7 @@ PUBLISHED = frozenset(("publication", "leaderboard"))
 """Groups whose assets a reader gets: none may be without an answer."""
 
 _EXAM = "subject_publication:publications_are_current"
+_STUDIES = "raw/apparatus_studies:studies_are_current"
 _MART = "leaderboard_mart:mart_is_current"
 
 ANSWERS: Mapping[str, str] = {
@@ -46,6 +47,8 @@ ANSWERS: Mapping[str, str] = {
     "hub_combined": "hub_combined:combined_is_current",
     "model_responses": "model_scores:scores_are_current",
     "model_scores": "model_scores:scores_are_current",
+    "apparatus/": _STUDIES,
+    "raw/apparatus_studies": _STUDIES,
     "formosa_windows": "formosa_windows:windows_are_current",
     "formosa_dataset": "formosa_publication:formosa_is_current",
     "formosa_publication": "formosa_publication:formosa_is_current",

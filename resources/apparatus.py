@@ -140,6 +140,17 @@ class Apparatus:
                 parts.append(f"{name} {self.store.hash_of(name)}")
         return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 
+    def stale(self) -> list[str]:
+        """Studies whose kept result was made from something else than there is now; one never conducted is not stale.
+
+        None where there are no raw tables to compare with. Raises StudyError for a file that is no study.
+        """
+        if not any(self.raw.rglob("*.parquet")):
+            return []
+        results = {study_id: kept(self.store, study_id) for study_id in STUDIES}
+        now = self.made_from() if any(results.values()) else ""
+        return [study_id for study_id, found in results.items() if found is not None and found.made_from != now]
+
     def run(self, study_ids: Iterable[str]) -> list[Study]:
         """Conduct studies, keep their results, and write the raw table of all that are kept.
 

@@ -19,6 +19,7 @@ from opentwbench.exam.exclusion_lists import Lists
 from opentwbench.exam.subjects import REGISTRY
 from opentwbench.formosa.corpus import CorpusError
 from resources import exam_products, formosa_drafts, formosa_products, rag_products
+from resources.apparatus import Apparatus
 from resources.formosa_places import DATASET_RECORD, PUBLICATION, WINDOWS, Track
 from resources.formosa_plan import PlanError
 from resources.gated_set import UNFINISHED, WITHHELD, DatasetState
@@ -150,3 +151,9 @@ def scores(places: Places, warehouse: Warehouse) -> Currency:
     """Every run's grading against its journal and the keys that are published now."""
     waiting = ungraded_runs(places, warehouse)
     return Currency(tuple(f"run {run_id}: new responses or keys since it was graded" for run_id in waiting))
+
+
+def studies(apparatus: Apparatus) -> Currency:
+    """Every study that was conducted, against the tables, verdicts and code that it reads."""
+    changed = "responses, keys or code changed since it was conducted"
+    return Currency(tuple(f"study {study_id}: {changed}" for study_id in apparatus.stale()))

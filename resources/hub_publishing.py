@@ -73,7 +73,7 @@ class HubSettings:
     def open(self) -> Hub:
         """The hub; raises HubError when it is off, or when the variable holds no token."""
         if not self.namespace:
-            raise HubError("the Hub is off: no namespace is configured")
+            raise HubError("the Hub is off: no namespace is configured (--namespace, OTB_HUB_NAMESPACE)")
         value = os.environ.get(self.token_env, "")
         try:
             token = Secret(value) if value else NO_SECRET

@@ -17,9 +17,11 @@ from opentwbench.apparatus.rows import current
 from opentwbench.apparatus.studies import STUDIES
 from opentwbench.evaluation.mart import open_mart
 from opentwbench.evaluation.warehouse import read_table
+from orchestration import board_command
 from orchestration.apparatus_command import app
 from orchestration.definitions import Configuration
 from orchestration.sample_runs import write_sample_runs
+from resources import currency
 from resources.apparatus import Apparatus, kept, study_rows
 from resources.store import Store, StoreError
 from resources.warehouse import Warehouse, warehouse_of
@@ -125,6 +127,36 @@ def test_show_says_when_a_result_is_stale(store: Path) -> None:
     verdicts.write_bytes(verdicts.read_bytes().replace(b'"approve"', b'"reject"', 1))
     code, said = otb("show", "judge_panel", "--store", str(store), "--json")
     assert code == 4 and json.loads(said)["current"] is False
+
+
+def test_a_board_and_its_check_name_the_studies_that_are_stale(store: Path, tmp_path: Path) -> None:
+    site = ("--out", str(tmp_path / "site"), "--store", str(store))
+
+    def board(*arguments: str) -> tuple[int, str]:
+        result = CliRunner().invoke(board_command.app, [*arguments, *site])
+        return result.exit_code, result.output
+
+    conducted = ["extraction", "judge_panel"]
+    assert otb("run", *conducted, "--store", str(store))[0] == 0
+    house = warehouse_of(Store(str(store)))
+    house.build()
+    # The tables that a build writes anew are the same, and so are the studies of them.
+    write_tables(Places(Store(str(store))), house)
+    apparatus = Apparatus(Store(str(store)), house.raw)
+    assert (apparatus.stale(), currency.studies(apparatus).is_current) == ([], True)
+    code, said = board("build")
+    assert code == 0 and "stale" not in said
+    assert board("check")[0] == 0
+    verdicts = store / "judges" / "verdicts.jsonl"
+    verdicts.write_bytes(verdicts.read_bytes().replace(b'"approve"', b'"reject"', 1))
+    assert [why.split(":")[0] for why in currency.studies(apparatus).why] == [f"study {each}" for each in conducted]
+    code, said = board("build")
+    assert code == 0 and f"stale studies: {', '.join(conducted)}; otb apparatus run" in said
+    assert "stale studies: extraction, judge_panel" in board("check")[1]
+    assert json.loads(board("check", "--json")[1])["stale_studies"] == conducted
+    # A warehouse that came without its raw tables is compared with nothing.
+    shutil.rmtree(house.raw)
+    assert apparatus.stale() == []
 
 
 @pytest.mark.parametrize(

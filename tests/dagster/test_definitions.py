@@ -43,7 +43,13 @@ GRAPH = {
     **{f"apparatus/{name}": (tuple(f"raw/{of}" for of in READ), "", False, (), ()) for name in STUDIES},
     # Of the judges that this study compares, Formosa's are those of its own study.
     "apparatus/judge_panel": (("formosa_judge_study", *(f"raw/{of}" for of in READ)), "", False, (), ()),
-    "raw/apparatus_studies": (tuple(sorted(f"apparatus/{name}" for name in STUDIES)), "", False, (), ()),
+    "raw/apparatus_studies": (
+        tuple(sorted(f"apparatus/{name}" for name in STUDIES)),
+        "",
+        False,
+        (),
+        ("studies_are_current",),
+    ),
     "formosa_windows": ((), "", False, (), ("windows_are_current",)),
     "formosa_drafts": (("formosa_windows",), "formosa_categories", True, (), ()),
     "formosa_screens": (("formosa_drafts",), "", False, (), ()),
