@@ -316,11 +316,13 @@ def standing(made: Stack, backfills: list[str]) -> tuple[Counter[str], set[str]]
     return Counter(run["status"] for run in runs), done
 
 
-def who_restarted(made: Stack, partitions: list[str]) -> str:
-    """By whom runs of these partitions were started again, from their tags."""
-    runs = [run for each in partitions for run in made.runs(**{"dagster/partition": each})]
-    own = sum("opentwbench/started_again" in run["tags"] and "dagster/retry_number" not in run["tags"] for run in runs)
-    dagster = sum("dagster/retry_number" in run["tags"] for run in runs)
+def who_restarted(made: Stack) -> str:
+    """By whom runs were started again, from their tags; a retry of Dagster's carries on the tags of its parent."""
+    from orchestration.lost_runs import COUNT_TAG
+
+    tags = [run["tags"].keys() for run in made.runs()]
+    dagster = sum("dagster/retry_number" in each for each in tags)
+    own = sum(COUNT_TAG in each and "dagster/retry_number" not in each for each in tags)
     return f"runs started again: {dagster} by Dagster, {own} by lost_runs"
 
 
@@ -442,7 +444,7 @@ def rehearse(made: Stack, folder: Path, partitions: list[str], *, keep: bool) ->
     seconds = time.monotonic() - start
     print(f"backfill of {len(partitions)}: {seconds:.0f} s, runs {dict(statuses)}", flush=True)
     wait_for("webserver and code locations after their restarts", made.is_up, 600)
-    print(who_restarted(made, partitions), flush=True)
+    print(who_restarted(made), flush=True)
     status = compare(folder, partitions, statuses)
     if keep:
         print(f"http://127.0.0.1:{made.ports['webserver']} (Ctrl-C ends)", flush=True)

@@ -145,7 +145,7 @@ def rehearse(made: WorkersStack, folder: Path, partitions: list[str]) -> int:
     start = time.monotonic()
     statuses = disturbed(made, partitions, [lambda: made.kill_in_the_middle(WORKERS[0])])
     wrong = summary(made, partitions, statuses, time.monotonic() - start)
-    print(who_restarted(made, partitions), flush=True)
+    print(who_restarted(made), flush=True)
     return max(wrong, compare(folder, partitions, statuses))
 
 

@@ -21,7 +21,7 @@ from opentwbench.dataset.contract import excerpt
 from opentwbench.dataset.model import DatasetError
 from opentwbench.evaluation.journal import JournalError
 from opentwbench.evaluation.warehouse import WarehouseError
-from orchestration.options import StoreFolderOption
+from orchestration.options import StoreFolderOption, WarehouseOption
 from resources.apparatus import Apparatus, kept
 from resources.store import Store, StoreError
 from resources.warehouse import warehouse_of
@@ -35,9 +35,6 @@ STATUSES = (
 
 app = typer.Typer(help="Conduct the apparatus studies over stored responses, or look at one.", no_args_is_help=True)
 
-FolderOption = Annotated[
-    str, typer.Option("--warehouse", help="Folder of the warehouse. Default: the store's.", show_default=False)
-]
 JsonOption = Annotated[bool, typer.Option("--json", help="One JSON object on standard output.")]
 
 MAX_SHOWN = 40
@@ -51,7 +48,7 @@ WIDTH = 1_000
 def run(
     studies: Annotated[list[str] | None, typer.Argument(help="By name. Default: all.", show_default=False)] = None,
     store: StoreFolderOption = "store",
-    warehouse: FolderOption = "",
+    warehouse: WarehouseOption = "",
     as_json: JsonOption = False,
 ) -> None:
     """Conduct studies over the raw tables and stored responses, and keep their results for the mart.
@@ -76,7 +73,7 @@ def run(
 def show(
     study: Annotated[str, typer.Argument(help="Name of the study.", show_default=False)],
     store: StoreFolderOption = "store",
-    warehouse: FolderOption = "",
+    warehouse: WarehouseOption = "",
     as_json: JsonOption = False,
 ) -> None:
     """Print the kept result of one study, and say when responses or code changed since."""

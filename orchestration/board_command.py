@@ -21,7 +21,7 @@ from opentwbench.board.queries import mart_digest
 from opentwbench.board.rendering import LinkError, Links
 from opentwbench.board.site import SiteError, build_site, read_record, whole
 from opentwbench.evaluation.mart import DATABASE, MartError
-from orchestration.options import StoreFolderOption
+from orchestration.options import StoreFolderOption, WarehouseOption
 from resources.store import Store, StoreError
 from resources.warehouse import Warehouse, warehouse_of
 
@@ -34,9 +34,6 @@ STATUSES = (
 
 app = typer.Typer(help="Render the public site from the mart, or look at one.", no_args_is_help=True)
 
-FolderOption = Annotated[
-    str, typer.Option("--warehouse", help="Folder of the warehouse. Default: the store's.", show_default=False)
-]
 JsonOption = Annotated[bool, typer.Option("--json", help="One JSON object on standard output.")]
 OutOption = Annotated[Path, typer.Option(help="Folder of the site; replaced as a whole.")]
 
@@ -45,7 +42,7 @@ OutOption = Annotated[Path, typer.Option(help="Folder of the site; replaced as a
 def build(
     out: OutOption,
     store: StoreFolderOption = "store",
-    warehouse: FolderOption = "",
+    warehouse: WarehouseOption = "",
     cards: Annotated[
         str,
         typer.Option(help="Address of a data set's card with {dataset} in it. Default: no link.", show_default=False),
@@ -95,7 +92,7 @@ def build(
 def check(
     out: OutOption,
     store: StoreFolderOption = "store",
-    warehouse: FolderOption = "",
+    warehouse: WarehouseOption = "",
     cards: Annotated[
         str | None, typer.Option(help="As for build. Default: what it was built with.", show_default=False)
     ] = None,
@@ -140,7 +137,7 @@ def _stale_studies(store: str, house: Warehouse) -> list[str]:
 
     try:
         return Apparatus(Store(store), house.raw).stale()
-    except StudyError as error:
+    except (StoreError, StudyError) as error:
         _stop(USAGE, str(error))
 
 

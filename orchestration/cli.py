@@ -15,7 +15,8 @@ from typing import Any, NamedTuple
 import typer
 
 FAULT, UNUSABLE_PLACE = 1, 2
-"""Exit status, that of wrong arguments, where a file or folder that was named cannot be read or written."""
+"""Exit status: the machine cannot do it; a file or folder that was named cannot be read or written, as for wrong
+arguments."""
 
 
 def _build(app: typer.Typer) -> None:

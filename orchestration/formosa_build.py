@@ -207,22 +207,21 @@ class FormosaBuild(InProcess):
 
         def record(stage: str, name: str) -> dict[str, Any]:
             # What stands behind the stage that stopped is an earlier build's, and is not reported as this one's.
-            return self.track.record(name) if _came_through(report.stopped, stage) else {}
+            found = self.track.record(name) if _came_through(report.stopped, stage) else {}
+            return {key: value for key, value in found.items() if key not in ("inputs", "files")}
 
         track, read = self.track, record("formosa_windows", WINDOWS)
         report.update = read.get("update", {})
         report.corpus = {name: read[name] for name in ("commit", "articles", "left_out") if name in read}
         report.corpus["faults"] = {name: len(paths) for name, paths in read.get("frontmatter_faults", {}).items()}
-        report.screens = {k: v for k, v in record("formosa_screens", SCREENS).items() if k not in ("inputs", "files")}
-        report.judges = {k: v for k, v in record("formosa_judge_study", STUDY).items() if k not in ("inputs", "files")}
+        report.screens = record("formosa_screens", SCREENS)
+        report.judges = record("formosa_judge_study", STUDY)
         for category in track.categories:
             # Drafts that came before a stop count: they are kept, and the next build goes on from them.
             for name, n in track.record(drafting.drafts_record(category)).get("counts", {}).items():
                 report.drafts[name] = report.drafts.get(name, 0) + n
         report.account = record("formosa_items", ITEMS_RECORD).get("account", {})
-        report.edition = {
-            k: v for k, v in record("formosa_difficulty", EDITION_RECORD).items() if k not in ("inputs", "files")
-        }
+        report.edition = record("formosa_difficulty", EDITION_RECORD)
         if report.stopped:
             return
         report.state = products.dataset_state(track, self._public)

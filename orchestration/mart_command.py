@@ -22,7 +22,7 @@ from opentwbench.evaluation.mart import DATABASE, MartError, Swapped
 from opentwbench.evaluation.warehouse import WarehouseError
 from orchestration.in_process import recorded_instance
 from orchestration.mart_record import record_mart
-from orchestration.options import StoreFolderOption
+from orchestration.options import StoreFolderOption, WarehouseOption
 from resources.store import Store, StoreError
 from resources.warehouse import MartBuildError, Warehouse, prepare_manifest, warehouse_of
 from resources.warehouse_tables import Places, grade_run, ungraded_runs, write_tables
@@ -36,16 +36,13 @@ STATUSES = (
 
 app = typer.Typer(help="Build the mart that analysts open, or look at it.", no_args_is_help=True)
 
-FolderOption = Annotated[
-    str, typer.Option("--warehouse", help="Folder of the warehouse. Default: the store's.", show_default=False)
-]
 JsonOption = Annotated[bool, typer.Option("--json", help="One JSON object on standard output.")]
 
 
 @app.command(epilog=STATUSES)
 def build(
     store: StoreFolderOption = "store",
-    warehouse: FolderOption = "",
+    warehouse: WarehouseOption = "",
     docs: Annotated[bool, typer.Option("--docs", help="Also draw dbt's pages: docs/index.html beside it.")] = False,
     as_json: JsonOption = False,
 ) -> None:
@@ -82,7 +79,7 @@ def build(
 
 
 @app.command(epilog=STATUSES)
-def status(store: StoreFolderOption = "store", warehouse: FolderOption = "", as_json: JsonOption = False) -> None:
+def status(store: StoreFolderOption = "store", warehouse: WarehouseOption = "", as_json: JsonOption = False) -> None:
     """Say whether the mart is what its sources would make now, and name what changed since."""
     try:
         places, house = _open(store, warehouse)

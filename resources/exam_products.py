@@ -409,7 +409,9 @@ def _keep_removals(store: Store, slug: str, published: Path, following: set[str]
     if kept and _sections(published, manifest).count(version) == 1:
         kept = [line for line in kept if json.loads(line)["last_version"] != version]
     known = set(kept)
-    lines = kept + [line for line in _removal_lines(store, slug, rows, version, following) if line not in known]
+    leaving = (each.to_json() for each in _leaving(store, slug, rows, version, following))
+    found = (json.dumps(each, ensure_ascii=False, sort_keys=True).encode() for each in leaving)
+    lines = kept + [line for line in found if line not in known]
     if lines:
         store.write(path, b"".join(line + b"\n" for line in lines))
     else:
@@ -423,14 +425,6 @@ def _sections(published: Path, manifest: Mapping[str, Any]) -> list[str]:
     except DatasetError:
         return []
     return changelog_versions(log)
-
-
-def _removal_lines(
-    store: Store, slug: str, rows: Iterable[ItemRow], version: str, following: set[str]
-) -> Iterator[bytes]:
-    """The lines of what `_leaving` finds; raises PublicationRefused as it does."""
-    for each in _leaving(store, slug, rows, version, following):
-        yield json.dumps(each.to_json(), ensure_ascii=False, sort_keys=True).encode()
 
 
 def _leaving(store: Store, slug: str, rows: Iterable[ItemRow], version: str, following: set[str]) -> list[Removal]:

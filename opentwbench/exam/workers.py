@@ -84,14 +84,12 @@ def run_isolated(
     """
     if processes < 1:
         raise ValueError(f"{processes} processes")
-    pool = _Pool(function, min(processes, len(tasks)), seconds, memory)
+    pool = _Pool(function, tasks, processes, seconds, memory)
     try:
         results: dict[int, Result] = {}
-        waiting = deque(range(len(tasks)))
         following = 0
         while following < len(tasks):
-            waiting.extendleft(pool.given_back())
-            pool.feed(waiting, tasks)
+            pool.feed()
             for index, outcome in pool.collect():
                 results[index] = lost(tasks[index], outcome) if isinstance(outcome, Lost) else outcome
             while following in results:
@@ -102,15 +100,18 @@ def run_isolated(
 
 
 class _Pool(Generic[Task, Result]):
-    def __init__(self, function: Callable[[Task], Result], size: int, seconds: float, memory: int) -> None:
+    def __init__(
+        self, function: Callable[[Task], Result], tasks: Sequence[Task], processes: int, seconds: float, memory: int
+    ) -> None:
         self._function = function
+        self._tasks = tasks
+        self._waiting = deque(range(len(tasks)))
         self._seconds = seconds
         self._patience = seconds if BY_CLOCK_ALONE else CLOCK * seconds
         self._memory = memory
         self._context = multiprocessing.get_context("spawn")
-        self._given_back: list[int] = []
         self._failed_starts = 0
-        self._workers = [self._spawn() for _ in range(size)]
+        self._workers = [self._spawn() for _ in range(min(processes, len(tasks)))]
 
     def _spawn(self) -> _Worker:
         ours, theirs = self._context.Pipe()
@@ -121,23 +122,18 @@ class _Pool(Generic[Task, Result]):
         theirs.close()
         return _Worker(process, ours)
 
-    def given_back(self) -> list[int]:
-        """The tasks of workers that never began, to be given out again."""
-        back, self._given_back = self._given_back, []
-        return back
-
-    def feed(self, waiting: deque[int], tasks: Sequence[Task]) -> None:
+    def feed(self) -> None:
         """Give every idle worker a task."""
         for place, worker in enumerate(self._workers):
-            if worker.index is not None or not waiting:
+            if worker.index is not None or not self._waiting:
                 continue
             if not worker.process.is_alive():
                 self._end(worker)
                 worker = self._workers[place] = self._spawn()
-            worker.index = waiting.popleft()
+            worker.index = self._waiting.popleft()
             worker.deadline = time.monotonic() + (self._patience if worker.ready else START_SECONDS)
             with suppress(OSError):  # died since: its pipe is at its end, which collect() sees
-                worker.pipe.send(tasks[worker.index])
+                worker.pipe.send(self._tasks[worker.index])
 
     def collect(self) -> Iterator[tuple[int, Result | Lost]]:
         """What has come in; waits for the first result, death or deadline."""
@@ -150,7 +146,7 @@ class _Pool(Generic[Task, Result]):
                     yield answer
             elif time.monotonic() >= worker.deadline:
                 if worker.ready:
-                    yield self._replace(worker, Lost(True, f"no result after {self._patience:g} s"))
+                    yield self._replace(worker), Lost(True, f"no result after {self._patience:g} s")
                 else:
                     self._give_back(worker, f"not begun in {START_SECONDS:g} s")
 
@@ -164,7 +160,8 @@ class _Pool(Generic[Task, Result]):
             if not worker.ready:
                 self._give_back(worker, f"exit code {worker.process.exitcode}")
                 return None
-            return self._replace(worker, self._why_dead(worker.process.exitcode))
+            why = self._why_dead(worker.process.exitcode)
+            return self._replace(worker), why
         if failed is None:
             worker.ready, worker.deadline = True, time.monotonic() + self._patience
             self._failed_starts = 0
@@ -184,14 +181,14 @@ class _Pool(Generic[Task, Result]):
             raise WorkersError(
                 f"no worker process can begin on this machine ({why}); tried {self._failed_starts} times"
             )
-        index, _ = self._replace(worker, Lost(False, why))
-        self._given_back.append(index)
+        self._waiting.appendleft(self._replace(worker))
 
-    def _replace(self, worker: _Worker, why: Lost) -> tuple[int, Lost]:
+    def _replace(self, worker: _Worker) -> int:
+        """Put a new worker in the place of this one; the task that it had."""
         assert worker.index is not None
         self._end(worker)
         self._workers[self._workers.index(worker)] = self._spawn()
-        return worker.index, why
+        return worker.index
 
     @staticmethod
     def _end(worker: _Worker) -> None:

@@ -154,6 +154,9 @@ def test_a_board_and_its_check_name_the_studies_that_are_stale(store: Path, tmp_
     assert code == 0 and f"stale studies: {', '.join(conducted)}; otb apparatus run" in said
     assert "stale studies: extraction, judge_panel" in board("check")[1]
     assert json.loads(board("check", "--json")[1])["stale_studies"] == conducted
+    (store / "apparatus" / "extraction.json").write_text("<html>", encoding="utf-8")
+    code, said = board("check")
+    assert code == 2 and "extraction.json is not JSON" in said
     # A warehouse that came without its raw tables is compared with nothing.
     shutil.rmtree(house.raw)
     assert apparatus.stale() == []
