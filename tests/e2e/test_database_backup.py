@@ -2,56 +2,29 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
-import shutil
 import subprocess
-import sys
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from support.postgres import INSTALLED, MISSING, STACK, cluster, script
 
-ROOT = Path(__file__).resolve().parents[2]
+BACKUP = script("backup")
 
-
-def script(name: str) -> Any:
-    """A module of deploy/, which is no package."""
-    found = importlib.util.spec_from_file_location(f"deploy_{name}", ROOT / "deploy" / f"{name}.py")
-    assert found and found.loader
-    module = importlib.util.module_from_spec(found)
-    sys.modules[found.name] = module  # where dataclasses look their annotations up
-    found.loader.exec_module(module)
-    return module
-
-
-STACK, BACKUP = script("stack"), script("backup")
-
-pytestmark = [
-    pytest.mark.stack,
-    pytest.mark.skipif(STACK.postgres_bin() is None, reason="PostgreSQL is not installed (Debian package postgresql)"),
-]
+pytestmark = [pytest.mark.stack, pytest.mark.skipif(not INSTALLED, reason=MISSING)]
 
 
 @pytest.fixture
 def database(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     """A cluster of its own, and libpq's variables for it."""
-    # Not below pytest's folder: every pytest that starts closes that one to all but its user.
-    folder = Path(tempfile.mkdtemp(prefix="otb-"))
-    folder.chmod(0o755)
     monkeypatch.setenv("PATH", f"{STACK.postgres_bin()}:{os.environ['PATH']}")
-    made = STACK.Stack(folder / "stack", folder / "none")
-    try:
-        made.create_database()
+    with cluster() as made:
         settings = {"HOST": "127.0.0.1", "PORT": str(made.ports["postgres"]), "USER": "otb", "DATABASE": "dagster"}
         for name, value in {**settings, "PASSWORD": made.environment["DAGSTER_PG_PASSWORD"]}.items():
             monkeypatch.setenv(f"PG{name}", value)
         yield made
-    finally:
-        made.close()
-        shutil.rmtree(folder)
 
 
 def sql(words: str) -> str:
