@@ -2,18 +2,21 @@
 
 What belongs here: one process at a time takes, frees or changes places in a pool. What does not: which step is in which
 pool (`orchestration.pools`), and how many places one has (`dagster.yaml`).
-Dagster 1.13 asks in several transactions who is waiting and which place is free, and nothing holds the others off in
-between (under SQLite there are no row locks, under PostgreSQL its connections commit after every statement). Measured
-with `python -m bench.pools`: two steps that ask for the last place in the same moment both get it, a step that asks
-while the last one leaves can wait for ever, and under PostgreSQL the second of two that use a new pool first ends its
-run with an error, as does every step of a pool after `default_limit` was changed.
+Dagster 1.13 asks in several statements who is waiting and which place is free, and nothing holds the others off in
+between (under SQLite there are no row locks, under PostgreSQL these statements commit one by one). So two steps that
+ask for the last place in the same moment both get it, and a step that asks while the last one leaves can wait for ever.
+Where it does use a transaction, PostgreSQL refuses everything after the insert of a row that is there already: the
+second of two that use a new pool first ends its run with an error, as does every step of a pool after `default_limit`
+was changed. `python -m bench.pools` counts the first; tests/dagster/test_pool_limits.py shows each.
 """
 
 from __future__ import annotations
 
 import fcntl
+import os
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +33,11 @@ from dagster_postgres.utils import create_pg_connection, create_pg_engine
 ADVISORY_LOCK = 0x4F54_425F_504F_4F4C
 """Key of the lock in PostgreSQL, 64 bits: "OTB_POOL" in ASCII. Nothing else of Dagster takes an advisory lock."""
 HOLDER_SECONDS = 60
-"""A holder that does nothing for so long (its process was stopped) loses its connection, and the lock with it."""
+"""A holder that does nothing for so long (its process was stopped) loses its connection, and the lock with it.
+
+One that wakes up after that ends with an error, and may have written its place: the row of a place goes to one alone,
+so the limit holds all the same, and Dagster frees the places of a run that has ended.
+"""
 
 
 class OneAtATime(SqlEventLogStorage):
@@ -101,14 +108,27 @@ class SqlitePools(OneAtATime, SqliteEventLogStorage):
 
     @contextmanager
     def pools_held(self) -> Iterator[None]:
-        """The lock is the process's, and gone with it."""
-        with (Path(self._base_dir) / "pools.lock").open("wb") as handle:
+        """Gone with its process; one that is stopped keeps the others waiting, on a machine where a person sees it.
+
+        Opened for reading, which is all that a lock needs: another user may have made the file.
+        """
+        handle = os.open(Path(self._base_dir) / "pools.lock", os.O_RDONLY | os.O_CREAT | os.O_CLOEXEC, 0o666)
+        try:
             fcntl.flock(handle, fcntl.LOCK_EX)
             yield
+        finally:
+            # Unlocked and not only closed: a child that was forked meanwhile has the same open file.
+            fcntl.flock(handle, fcntl.LOCK_UN)
+            os.close(handle)
 
 
 class PostgresPools(OneAtATime, PostgresEventLogStorage):
     """The instance of a deployment: a lock of the database, so that it holds over machines."""
+
+    @cached_property
+    def _lock_engine(self) -> db.engine.Engine:
+        """No pool of connections: the webserver's own engine has one connection, which the storage uses meanwhile."""
+        return create_pg_engine(self.postgres_url, self._token_provider, poolclass=db.pool.NullPool)
 
     @contextmanager
     def pools_held(self) -> Iterator[None]:
@@ -116,8 +136,7 @@ class PostgresPools(OneAtATime, PostgresEventLogStorage):
 
         The lock is the transaction's: what goes between client and server may share connections.
         """
-        engine = create_pg_engine(self.postgres_url, self._token_provider, poolclass=db.pool.NullPool)
-        with create_pg_connection(engine) as connection, connection.begin():
+        with create_pg_connection(self._lock_engine) as connection, connection.begin():
             connection.execute(db.text(f"SET LOCAL idle_in_transaction_session_timeout = '{HOLDER_SECONDS}s'"))
             connection.execute(db.text("SELECT pg_advisory_xact_lock(:key)"), {"key": ADVISORY_LOCK})
             yield
@@ -138,14 +157,13 @@ class LimitKeepingInstance(DagsterInstance):
     def __init__(self, *args: Any, event_storage: EventLogStorage, **rest: Any) -> None:
         """Raises ValueError for a storage whose pools nobody has looked at."""
         kept = KEPT.get(type(event_storage))
-        if kept is None and not isinstance(event_storage, OneAtATime):
+        if kept is None:
             raise ValueError(
                 f"{type(event_storage).__name__}: the pools of this storage are not known to keep their limits;"
                 f" known are {', '.join(sorted(each.__name__ for each in KEPT))}"
             )
-        if kept is not None:
-            # In place: the storage is made, and others of the instance hold it too.
-            event_storage.__class__ = kept
+        # In place: the storage is made, and others of the instance hold it too.
+        event_storage.__class__ = kept
         super().__init__(*args, event_storage=event_storage, **rest)
 
     @classmethod

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import fcntl
+import os
+import signal
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
@@ -13,7 +16,8 @@ import pytest
 import sqlalchemy as db
 import yaml
 from dagster._core.instance.config import dagster_instance_config
-from dagster._core.storage.event_log import EventLogStorage
+from dagster._core.storage.event_log import SqliteEventLogStorage
+from dagster_postgres.event_log import PostgresEventLogStorage
 from support.postgres import INSTALLED, MISSING, cluster
 
 from orchestration import pool_limits
@@ -208,12 +212,30 @@ def test_a_step_that_nobody_called_up_is_called_up_when_anybody_asks_and_the_fir
         assert claimed(other, "b")
 
 
-def test_two_that_use_a_new_pool_first_make_its_places_once(homes: Homes) -> None:
-    with two(homes(kept=True)) as (one, other):
+def is_postgres(storage: Any) -> bool:
+    return isinstance(storage, PostgresEventLogStorage)
+
+
+def test_two_that_use_a_new_pool_first_make_its_places_once(homes: Homes, kept: bool) -> None:
+    with two(homes(kept=kept)) as (one, other):
         got = at_once(*(lambda s=storage: s.initialize_concurrency_limit_to_default(POOL) for storage in (one, other)))
-        assert got == [True, True]
+        if kept or not is_postgres(one):
+            assert got == [True, True]
+        else:
+            assert sorted(type(each).__name__ for each in got) == ["InternalError", "bool"]
         info = one.get_concurrency_info(POOL)
         assert (info.slot_count, info.limit, info.using_default_limit) == (1, 1, True)
+
+
+def test_after_another_default_no_step_of_the_pool_fails(homes: Homes, kept: bool) -> None:
+    with two(homes(kept=kept)) as (one, _):
+        one.initialize_concurrency_limit_to_default(POOL)
+    with two(homes(kept=kept, limit=2)) as (one, _):
+        (got,) = at_once(lambda: one.initialize_concurrency_limit_to_default(POOL))
+        if kept or not is_postgres(one):
+            assert got is True
+        else:
+            assert "current transaction is aborted" in str(got)
 
 
 @pytest.mark.parametrize(("before", "after"), [(1, 3), (3, 1)])
@@ -246,16 +268,46 @@ def test_a_default_does_not_touch_what_a_person_set(homes: Homes) -> None:
         assert (limit.limit, limit.from_default) == (4, False)
 
 
-def test_the_only_pool_is_deleted_while_somebody_is_in_it(homes: Homes) -> None:
-    with two(homes(kept=True)) as (one, other):
+def test_the_only_pool_is_deleted_while_somebody_is_in_it(homes: Homes, kept: bool) -> None:
+    with two(homes(kept=kept)) as (one, other):
         one.set_concurrency_slots(POOL, 1)
         assert claimed(one, "a")
         one.delete_concurrency_limit(POOL)
+        if not kept:
+            with pytest.raises(db.exc.IntegrityError):
+                one.get_pool_limits()
+            one.free_concurrency_slots_for_run("a")
+            return
         assert one.get_pool_limits() == []
         assert other.initialize_concurrency_limit_to_default(POOL)
         assert not claimed(other, "b")
         one.free_concurrency_slots_for_run("a")
         assert claimed(other, "b")
+
+
+def modes_of(path: Path) -> list[int]:
+    """How this process has the file open."""
+    found = [each for each in Path("/proc/self/fd").iterdir() if each.is_symlink() and each.resolve() == path]
+    return [fcntl.fcntl(int(each.name), fcntl.F_GETFL) & os.O_ACCMODE for each in found]
+
+
+@pytest.mark.parametrize("homes", [KINDS[0]], indirect=True)
+def test_the_file_of_the_lock_may_be_another_users_and_a_forked_child_does_not_keep_the_lock(homes: Homes) -> None:
+    with two(homes(kept=True)) as (one, other):
+        one.initialize_concurrency_limit_to_default(POOL)
+        lock = Path(one._base_dir).resolve() / "pools.lock"
+        with one.pools_held():
+            assert modes_of(lock) == [os.O_RDONLY]
+            child = os.fork()
+            if child == 0:
+                signal.pause()
+                os._exit(0)
+        try:
+            assert modes_of(lock) == []
+            assert at_once(lambda: claimed(other, "b")) == [True]
+        finally:
+            os.kill(child, signal.SIGKILL)
+            os.waitpid(child, 0)
 
 
 @pytest.mark.parametrize("homes", [KINDS[1]], indirect=True)
@@ -269,18 +321,27 @@ def test_a_holder_that_stands_still_does_not_keep_the_others_out(homes: Homes, m
         assert claimed(other, "b")
 
 
+READS = frozenset(
+    (
+        "supports_global_concurrency_limits", "has_concurrency_limits_table", "has_default_pool_limit_col",
+        "get_concurrency_keys", "get_concurrency_info", "get_concurrency_infos", "get_concurrency_run_ids",
+        "get_pool_limits", "get_pool_config", "check_concurrency_claim", "can_claim_from_pending", "has_pending_step",
+        "has_unassigned_slots",
+    )
+)  # fmt: skip
+PARTS = frozenset(("add_pending_step", "assign_pending_steps"))
+"""Written by what is kept alone: nothing else of Dagster calls them."""
+
+
 def test_what_changes_a_pool_in_dagster_is_kept_here() -> None:
     """A newer Dagster with another way to change a pool fails here and is looked at."""
-    changes = {
-        name
-        for name in dir(EventLogStorage)
-        if ("concurrency" in name or "pending_steps" in name) and not name.startswith("_")
-    }
-    reads = {
-        "supports_global_concurrency_limits", "get_concurrency_keys", "get_concurrency_info", "get_concurrency_infos",
-        "get_concurrency_run_ids", "check_concurrency_claim",
-    }  # fmt: skip
-    assert changes - reads == {name for name in vars(OneAtATime) if "concurrency" in name and name[0] != "_"}
+    words = ("concurrency", "pool", "slot", "pending_step")
+    for storage in (SqliteEventLogStorage, PostgresEventLogStorage):
+        found = {name for name in dir(storage) if name[0] != "_" and any(word in name for word in words)}
+        assert found - READS - PARTS == {name for name in vars(OneAtATime) if "concurrency" in name and name[0] != "_"}
+    for path in Path(dg.__file__).parent.rglob("*.py"):
+        if path.name not in ("sql_event_log.py", "legacy_storage.py", "base.py", "in_memory.py"):
+            assert not any(f".{name}(" in path.read_text(encoding="utf-8") for name in PARTS), path
 
 
 @pytest.mark.parametrize("name", ["dagster.yaml", "deploy/dagster.yaml", "deploy/kubernetes/values.yaml"])
