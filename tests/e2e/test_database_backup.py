@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.postgres import INSTALLED, MISSING, STACK, cluster, script
+from support.deploy_scripts import script
+from support.postgres import INSTALLED, MISSING, STACK, cluster
 
 BACKUP = script("backup")
 

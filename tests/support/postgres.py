@@ -2,27 +2,14 @@
 
 from __future__ import annotations
 
-import importlib.util
 import shutil
-import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).resolve().parents[2]
-
-
-def script(name: str) -> Any:
-    """A module of deploy/, which is no package."""
-    found = importlib.util.spec_from_file_location(f"deploy_{name}", ROOT / "deploy" / f"{name}.py")
-    assert found and found.loader
-    module = importlib.util.module_from_spec(found)
-    sys.modules[found.name] = module  # where dataclasses look their annotations up
-    found.loader.exec_module(module)
-    return module
-
+from support.deploy_scripts import script
 
 STACK = script("stack")
 INSTALLED = STACK.postgres_bin() is not None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import io
 import json
 import tarfile
@@ -10,18 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
-ROOT = Path(__file__).resolve().parents[2]
+from support.deploy_scripts import script
 
 
 @pytest.fixture(scope="module")
 def tool() -> Any:
     """deploy/backup.py, which is a script and no package."""
-    found = importlib.util.spec_from_file_location("deploy_backup", ROOT / "deploy" / "backup.py")
-    assert found and found.loader
-    module = importlib.util.module_from_spec(found)
-    found.loader.exec_module(module)
-    return module
+    return script("backup")
 
 
 @pytest.fixture
